@@ -118,7 +118,7 @@ partitions/methods.py, Loadable.save_cache -> loading/cached_rows.py: save_cache
 partitions/methods.py, Savable.save -> store/saving.py: save_at
 partitions/partition.py, Partition.evaluate -> measures/evaluate.py: evaluate
 partitions/partition.py, Partition.plot -> report/partitions.py: plot_partition
-partitions/partition.py, read_partition -> store/loading.py: open_partition
+partitions/partition.py, read_partition -> store/loading.py: read
 partitions/results.py, Evaluation.__str__ -> report/text.py: evaluation_text
 partitions/results.py, Evaluation.plot -> report/partitions.py: draw
 partitions/results.py, Evaluation.save -> report/files.py: save_evaluation

@@ -165,7 +165,9 @@ def test_refusals_of_partitions(graph, tmp_path):
     with pytest.raises(fp.ParameterError, match="parts of edges"):
         fp.refine(fp.dbh(graph, 4))
     fp.dbh(graph, 4).save(tmp_path / "edges")
-    with pytest.raises(fp.ParameterError, match="holds parts of edges"):
+    with pytest.raises(
+        fp.ParameterError, match=r"partition: .*edges holds parts of edges\. Pass a partition of the vertices"
+    ):
         fp.refine(tmp_path / "edges", graph)
     with pytest.raises(fp.ParameterError, match="k: 4, but the partition has 8 parts"):
         fp.refine(fp.hash(graph, 8), k=4)

@@ -22,6 +22,7 @@ from fastpart.core.parameters import meant_parameter, seconds
 from fastpart.errors import arg, code, marked, refusal, warn
 from same_graph import same
 from strategies import raw
+from typed_graphs import authors
 
 PARAMETERS = sorted(
     {name for each in _functions() for name in read(each) if "_" in name} - {"edge_index", "edge_features"}
@@ -253,8 +254,6 @@ def test_columns_are_known_by_their_names(tmp_path):
         ("call f(memory_limit=3, seed=1) here", "call f(memory_limit=3, seed=1) here"),
         ("the column 'memory_limit' of a/max_vertices=3.csv", "the column 'memory_limit' of a/max_vertices=3.csv"),
         ("g.bin: n = 3, seed", "g.bin: n = 3, seed"),
-        ("source: take fastpart.train.sampled here", "FILE: take `fastpart train sampled` here"),
-        ("a fastpart.train.models.Network", "a fastpart.train.models.Network"),
     ],
 )  # fmt: skip
 def test_messages_name_options(said, in_shell):
@@ -381,13 +380,31 @@ REFUSALS = {
     "plan {plain} --fanouts 2 --cache 2G": "unknown option '--cache'. Did you mean '--memory'?",
     "plan {plain} --fanouts 2 --memory 0.1": "--memory: '0.1' has no unit and is no whole number",
     "plan {plain} --fanouts 2 --temporal last": "SOURCE: it has no features to plan for",
-    "plan {edges} --fanouts 2": "",
+    "plan {edges} --fanouts 2": "SOURCE: EDGES holds parts of edges. Pass a partition of the vertices",
     "train links {plain}": "Split the edges with `fastpart split-edges GRAPH TRAIN`, then run",
     "train distgnn {plain}": "Make an edge partition with `fastpart partition GRAPH --of edges -o DIR`",
     "train sampled {plain}": "PLAIN holds no features",
     "train sampled {plain} --resume": "PLAIN holds no features",
     "train sampled {plain} --overwrite": "PLAIN holds no features",
-    "train sampled {edges}": "",
+    "train sampled {edges}": "Make a vertex partition, as with `fastpart partition GRAPH --algorithm spring`, or",
+    "train sampled FULL --resume": "--resume: needs --out, the folder to resume from",
+    "train sampled FULL --overwrite": "--overwrite: needs --out, the folder to replace",
+    "train sampled FULL --patience 3": "vertices (--splits FILE) or edges, or leave out --patience",
+    "train sampled FULL --scores none --patience 3": "--patience: with --scores none no epoch is better than another. "
+    "Leave it out, or use --scores sampled",
+    "train sampled FULL --memory-limit 1M": "Raise --memory-limit, or use ",
+    "train sampled FULL -o RUN --resume --overwrite": "--overwrite: --resume goes on with the training",
+    "train sampled FULL --model rgcn": "",
+    "train armada FULL --order global --hold 1": "--hold: --order global maps all parts. Leave it out, or use --order "
+    "parts",
+    "train distgnn {edges} --exchange never --delay 2": "--delay: 2, but --exchange never sends no messages",
+    "train bytegnn FULL --temporal last --sampling ladies": "--sampling: ",
+    "train links LINKS": "for example --embeddings 64, or save the partition with --features",
+    "train links LINKS --embeddings 2 --temporal last": "",
+    "train links typed/parts": "Train over its relations with `fastpart train embeddings --encoder rgcn`",
+    "train sampled typed/parts": "Save the partition with labels and splits of a type, which",
+    "train full typed/parts": "Train over it with `fastpart train sampled` and a model for types, as --model rgcn",
+    "train embeddings LINKS --encoder rgcn": "Train an encoder over it with `fastpart train links`",
     "train full {plain} --patience 3": "",
     "train embeddings {plain}": "",
     "train sdt {graph}": "",
@@ -417,8 +434,9 @@ REFUSALS = {
     "partition {graph} -k 2 --labels labels.npy": "If trailing vertices are isolated, open the graph with "
     "--num-vertices 9",
     "partition {graph} -k 2 -o x --feature-dtype int8": "--feature-dtype: there are no features. Pass --features",
-    "partition {graph} -k 2 -o x --standardise": "",
-    "partition {graph} -k 2 -o x --halo-hops 0 --edge-splits s.npz": "",
+    "partition {graph} -k 2 -o x --standardise": "--standardise: there are no features. Pass --features",
+    "partition {graph} -k 2 -o x --standardise --features x.npy": "Pass --splits",
+    "partition {graph} -k 2 -o x --halo-hops 0 --edge-splits s.npz": "vertices, saved with --halo-hops 1 or 2",
     "partition {graph} -k 2 --algorithm sigma --of edges --balance-on b.npy": "",
     "partition {graph} -k 2 --algorithm metis": "",
     "partition {plain} -k 2": "`fastpart evaluate GRAPH DIRECTORY` measures it",
@@ -426,7 +444,7 @@ REFUSALS = {
     "partition three.csv -k 2": "Name two of them: --columns source,target or --columns 1,2",
     "partition https://example.org/a.csv https://example.org/b.csv -k 2": "",
     "refine {graph} absent.npy": "",
-    "refine {graph} {edges}": "",
+    "refine {graph} {edges}": "PARTITION: EDGES holds parts of edges. Pass a partition of the vertices",
     "refine {graph} {plain} -k 3": "",
     "update {graph} {plain} --moves 2": "--moves: ",
     "edges-of {graph} {edges}": "",
@@ -461,8 +479,9 @@ REFUSALS = {
 }
 """What commands say of what they refuse.
 
-PLAIN is a directory without features, EDGES one of an edge partition, far.npy has an id above the limits, three.csv has
-three columns of numbers, and labels.npy has nine rows for six vertices.
+PLAIN is a directory without features, EDGES one of an edge partition, FULL one with features, labels and training
+vertices, LINKS one with edge splits, typed/parts one of a graph with types, far.npy has an id above the limits,
+three.csv has three columns of numbers, and labels.npy has nine rows for six vertices.
 """
 
 PYTHON = re.compile(
@@ -483,6 +502,14 @@ def plain(tmp_path_factory):
     (folder / "names.csv").write_text("source,target\nann,bob\nbob,eve\n")
     fp.VertexPartition([0, 0, 0, 1, 1, 1], k=2).save(folder / "PLAIN", graph=graph)
     fp.hdrf(graph, k=2).save(folder / "EDGES", graph=graph)
+    features, halves = np.eye(6, dtype=np.float32), fp.VertexPartition([0, 0, 0, 1, 1, 1], k=2)
+    np.save(folder / "x.npy", features)
+    data = {"features": features, "labels": np.arange(6) % 2, "splits": {"train": np.arange(6)}}
+    halves.save(folder / "FULL", graph=graph, **data)
+    splits = fp.split_edges(graph, val=0.2, test=0.2)
+    halves.save(folder / "LINKS", graph=splits.graph, edge_splits=splits)
+    (folder / "typed").mkdir()
+    authors().saved(folder / "typed")
     return folder
 
 

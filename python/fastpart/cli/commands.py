@@ -29,6 +29,7 @@ from ..measures.info import info as graph_info
 from ..measures.partition_facts import is_partition_directory
 from ..partitions.clustering import cluster as find_clusters
 from ..partitions.order import order as order_vertices
+from ..partitions.partition import VertexPartition, read_partition
 from ..store import saving
 from ..train.libraries import import_torch
 from .call import Call
@@ -230,7 +231,8 @@ def export(call: Call) -> None:
 
 def plan(call: Call) -> None:
     """``fastpart plan``."""
-    stored = store.open_partition(call["source"], of="vertices")
+    stored = read_partition(call["source"], of="vertices", name="source")
+    assert isinstance(stored, VertexPartition)
     made = stored.plan(**call.of("plan", "pack"), pack=call["out"])
     if call["json"]:
         told = {"workers": made.workers.to_dicts(), "ways": made.ways.to_dicts()}

@@ -15,46 +15,14 @@ from os.path import normpath
 
 from ..core.parameters import meant_parameter
 from ..errors import ParameterError, named, spelled
-from .spelling import flag, in_shell, option
+from .spelling import in_shell, option
 from .verbs import Family, Verb, verbs
 
 _CALL = r"[\w.]+\([^()]*\)"
 """Python code, which stays as it is. A word and a parenthesis of a sentence have a space between."""
 
-_UNMARKED = {
-    "Split the edges with splits = fastpart.split_edges(graph), partition splits.graph, and save the partition with "
-    "p.save(DIR, graph=splits.graph, edge_splits=splits)": "Split the edges with `fastpart split-edges GRAPH TRAIN`, "
-    "then run `fastpart partition TRAIN -o DIR --edge-splits TRAIN.splits.npz`",
-    'Make an edge partition with fastpart.hdrf, fastpart.dbh or fastpart.sigma(..., of="edges")': "Make an edge "
-    "partition with `fastpart partition GRAPH --of edges -o DIR`",
-    "Split the edges with splits = fastpart.split_edges(graph, times=times)": "Split the edges with `fastpart "
-    "split-edges GRAPH TRAIN --times TIMES`",
-    "fastpart.spring, or": "`fastpart partition GRAPH --algorithm spring`, or",
-    "fastpart.train.embeddings, which takes encoder='rgcn'": "`fastpart train embeddings --encoder rgcn`",
-}
-"""Code in the texts of ``fastpart.train``, which have no marks yet."""
-
-_SAVED = re.compile(r"p\.save\(DIR, ([^()]*)\)")
-"""Saves a partition in Python."""
-
-_FUNCTION = re.compile(r"\bfastpart\.(train|export)\.([a-z]+)\b(?![.(])")
-"""A function with a command of its own."""
-
 _SUBJECTS = {"source", "partition", "graph"}
 """What functions call the object that the first argument of a command names."""
-
-
-def _saving(given: re.Match[str]) -> str:
-    """Return the command that saves what the call in Python saves. It always saves the graph."""
-    names = (name for name in re.findall(r"(\w+)=", given[1]) if name != "graph")
-    return " ".join(["`fastpart partition GRAPH -o DIR", *(f"{flag(name)} FILE" for name in names)]) + "`"
-
-
-def _command(named: re.Match[str]) -> str:
-    """Return the command for a function. Other names of its module stay."""
-    family = verbs([])[named[1]]
-    assert isinstance(family, Family)
-    return f"`fastpart {named[1]} {named[2]}`" if named[2] in family.members() else named[0]
 
 
 def _flags_of(verb: Verb) -> dict[str, str]:
@@ -131,9 +99,6 @@ class Wording:
 
     def _searched(self, text: str) -> str:
         """Return a text without marks in the words of the shell."""
-        for phrase, other in _UNMARKED.items():
-            text = text.replace(phrase, other)
-        text = _FUNCTION.sub(_command, _SAVED.sub(_saving, text))
         translated, end = "", 0
         for kept in self._kept.finditer(text):
             translated += self._translated(text[end : kept.start()]) + kept[0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +20,6 @@ from ..partitions.partition import VertexPartition
 from ..partitions.seeds import owner_of, seeds_of
 from ..partitions.typed_seeds import edge_keys, relation_fanouts, typed_seeds
 from ..store.caches import has_caches, read_cache, write_caches
-
-CACHE_CRITERIA: tuple[CacheCriterion, ...] = get_args(CacheCriterion)
 
 RowIds = npt.NDArray[np.uint32]
 
@@ -53,12 +50,6 @@ def _epoch_of(partition: VertexPartition, fanouts: Fanouts, size: int, input: st
     splits = (partition.manifest or {}).get("splits", [])
     seeds = seeds_of("train", partition.parts, partition._topology, splits)
     return Epoch(seeds.rows, parameters.fanouts_of(fanouts), size)
-
-
-def checked(cache: float | str | None, cache_by: CacheCriterion) -> CacheSize | None:
-    """Check both parameters, and return the size of the cache."""
-    parameters.choice("cache_by", cache_by, CACHE_CRITERIA)
-    return None if cache is None else CacheSize.of(cache)
 
 
 def cached_rows_of(

@@ -69,7 +69,7 @@ def home_parts(
     array([3, 4, 2])
     """
     if isinstance(edge_partition, str | bytes | os.PathLike):
-        edge_partition = read_partition(edge_partition, of="edges")  # type: ignore[assignment]
+        edge_partition = read_partition(edge_partition, of="edges", name="edge_partition")  # type: ignore[assignment]
     if not isinstance(edge_partition, EdgePartition):
         raise TypeError(f"edge_partition: expected an EdgePartition, got {type(edge_partition).__name__}")
     run = run_options(**options)

@@ -426,12 +426,21 @@ def _is_text(given: Any) -> bool:
 
 
 def read_partition(
-    source: parameters.StrPath, k: int | None = None, of: Literal["vertices", "edges"] | None = None
+    source: parameters.StrPath,
+    k: int | None = None,
+    of: Literal["vertices", "edges"] | None = None,
+    name: str = "partition",
 ) -> Partition:
-    """Read a partition, as :func:`fastpart.open_partition` does."""
-    from ..store.loading import open_partition
+    """Read a partition, as :func:`fastpart.open_partition` does, for a function that takes it by this name."""
+    from ..store.loading import read
 
-    return open_partition(source, k=k, of=of)
+    file = parameters.path("source", source)
+    partition = read(file, None if k is None else parameters.parts(k), of)
+    if of not in (None, partition.of):
+        raise ParameterError(
+            f"{name}: {parameters.shown(file)} holds parts of {partition.of}. Pass a partition of the {of}"
+        )
+    return partition
 
 
 class EdgePartition(Partition):

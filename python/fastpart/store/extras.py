@@ -15,7 +15,7 @@ from ..core.notes import log
 from ..core.options import RunOptions
 from ..core.parameters import shown
 from ..core.vertex_tables import InOrder
-from ..errors import ParameterError
+from ..errors import ParameterError, arg
 from ..graphs.directory_data import found_in
 from ..graphs.graph import Graph
 from ..graphs.types import TypedRanges
@@ -35,12 +35,14 @@ def check(data: SavedData, target: Path | None, form: str, of: str, *, graph: bo
                 f"{name}: needs a partition directory. Choose an output without a suffix or with a trailing /"
             )
         if not graph:
-            raise ParameterError(f"{name}: needs graph=, since this partition does not know its graph")
+            raise ParameterError(
+                f"{name}: needs {arg('graph')}, since this partition does not know its graph"
+            )
         if name.startswith("halo_") and of == "edges":
             raise ParameterError(f"{name}: the parts of an edge partition have no halo")
     if data.edge_splits is not None and (of == "edges" or data.halo_hops < 1):
         raise ParameterError(
-            "edge_splits: links are trained over parts of the vertices, saved with halo_hops=1 or 2"
+            f"edge_splits: links are trained over parts of the vertices, saved with {arg('halo_hops', 1)} or 2"
         )
     if target is not None:
         _refuse_inside(target, data)
@@ -67,9 +69,11 @@ def complete(data: SavedData, graph: Graph) -> SavedData:
     completed = replace(data, **found, **left_out)
     for name in ("halo_features", "feature_dtype", "standardise"):
         if getattr(completed, name) and completed.features is None:
-            raise ParameterError(f"{name}: there are no features. Pass features=")
+            raise ParameterError(f"{name}: there are no features. Pass {arg('features')}")
     if completed.standardise and completed.splits is None and completed.edge_splits is None:
-        raise ParameterError("standardise: takes the statistics of the training vertices. Pass splits=")
+        raise ParameterError(
+            f"standardise: takes the statistics of the training vertices. Pass {arg('splits')}"
+        )
     return completed
 
 
@@ -140,7 +144,7 @@ def _by_name(name: str, value: Any, known: list[str]) -> Mapping[str, Any] | Non
     if len(known) == 1 and not (isinstance(value, Mapping) and known[0] in value):
         return {known[0]: value}
     what = "relation" if name in OF_EDGES else "type"
-    example = f"{name}={{{known[0]!r}: ...}}"
+    example = arg(f"{name}={{{known[0]!r}: ...}}")
     if not isinstance(value, Mapping):
         raise ParameterError(f"{name}: the graph has several types. Give them by {what}, as {example}")
     for key in value:

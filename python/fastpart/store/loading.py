@@ -124,6 +124,19 @@ def open_partition(
         k = parameters.parts(k)
     if parameters.flag("verify", verify):
         verify_files(file, **options)
+    partition = read(file, k, of)
+    if of is not None and partition.of != of:
+        raise ParameterError(f"of: {of!r}, but {shown(file)} holds parts of {partition.of}")
+    if graph is not None:
+        opened = open_graph(graph, **options)
+        checksum = opened.identify(run_options(**options))[1] if partition.checksum is not None else None
+        partition.refuse_other_graph(opened.num_vertices, opened.num_edges, checksum)
+        partition.graph = opened
+    return partition  # type: ignore[return-value]  # there are no others
+
+
+def read(file: Path, k: int | None, of: str | None) -> Partition:
+    """Return a partition. ``of`` says what the parts of a file are of. Those of a directory may be of the other."""
     if file.is_dir():
         partition = _read_directory(file)
     elif not parameters.regular(file).exists():
@@ -138,14 +151,7 @@ def open_partition(
         raise ParameterError(f"source: {shown(file)} is not a partition directory, .npy, .txt or .parquet")
     if k is not None and partition.k != k:
         raise ParameterError(f"k: {k}, but {shown(file)} holds {partition.k} parts")
-    if of is not None and partition.of != of:
-        raise ParameterError(f"of: {of!r}, but {shown(file)} holds parts of {partition.of}")
-    if graph is not None:
-        opened = open_graph(graph, **options)
-        checksum = opened.identify(run_options(**options))[1] if partition.checksum is not None else None
-        partition.refuse_other_graph(opened.num_vertices, opened.num_edges, checksum)
-        partition.graph = opened
-    return partition  # type: ignore[return-value]  # there are no others
+    return partition
 
 
 def _refuse_missing(file: Path) -> NoReturn:

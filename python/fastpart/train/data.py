@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -17,7 +17,7 @@ from torch import Tensor
 from .. import _core
 from ..core.inputs import known_of
 from ..core.parameters import shown
-from ..errors import GraphFormatError, ParameterError
+from ..errors import GraphFormatError, ParameterError, arg, code
 from ..partitions.partition import Partition, PartitionSource, VertexPartition, directory_of
 from ..partitions.parts import PartData, VertexPartData
 from ..store import open_partition
@@ -126,8 +126,9 @@ class AnyDataset(ABC, Generic[AnyPart]):
         """Check the type of the vertices with labels."""
         if "types" in self.manifest:
             raise ParameterError(
-                f"source: {shown(self.path)} holds a graph with types. Train over it with fastpart.train.sampled and a "
-                "model for types, as model='rgcn'"
+                f"source: {shown(self.path)} holds a graph with types. Train over it with "
+                f"{code('fastpart.train.sampled', '`fastpart train sampled`')} and a model for types, as "
+                + arg("model='rgcn'")
             )
         if target is not None:
             raise ParameterError(f"target: {shown(self.path)} holds a graph without types. Leave it out")
@@ -257,10 +258,9 @@ class AnyDataset(ABC, Generic[AnyPart]):
         if "directedness" not in self.manifest:
             missing.insert(0, "graph")
         if missing:
-            given = ", ".join(f"{name}=..." for name in missing)
             raise ParameterError(
                 f"source: {shown(self.path)} holds no {', no '.join(missing)}. Save the partition with "
-                f"p.save(DIR, {given})"
+                f"{saving(missing)}"
             )
 
     def _task(self) -> Task:
@@ -288,6 +288,15 @@ class AnyDataset(ABC, Generic[AnyPart]):
         return {"classes": classes, "multilabel": False}
 
 
+def saving(names: Sequence[str], target: str | None = None) -> str:
+    """Return what saves a partition with data of these names, or those of one type, for the text of an error."""
+    value = "..." if target is None else f"{{{target!r}: ...}}"
+    given = ", ".join(f"{name}={value}" for name in names)
+    # The shell always saves the graph.
+    options = "".join(f" --{name} FILE" for name in names if name != "graph")
+    return code(f"p.save(DIR, {given})", f"`fastpart partition GRAPH -o DIR{options}`")
+
+
 def width_of(row_shape: tuple[int, ...]) -> int:
     """Return the width of rows of features. Refuse those that are no rows of numbers."""
     if len(row_shape) != 1 or row_shape[0] == 0:
@@ -304,7 +313,8 @@ class Dataset(AnyDataset[VertexPartData]):
     of = "vertices"
     refusal = (
         "an edge partition. This method trains over parts of the vertices. Make a vertex partition, as with "
-        "fastpart.spring, or train over this one with distgnn"
+        f"{code('fastpart.spring', '`fastpart partition GRAPH --algorithm spring`')}, or train over this one with "
+        "distgnn"
     )
 
     def __init__(self, source: PartitionSource, target: str | None = None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import code
 from ..partitions.partition import PartitionSource, directory_of
 from ..partitions.parts import EdgePartData
 from ..store import open_partition
@@ -19,8 +20,11 @@ class EdgeDataset(AnyDataset[EdgePartData]):
 
     of = "edges"
     refusal = (
-        "a vertex partition. This method trains over parts of the edges. Make an edge partition with fastpart.hdrf, "
-        'fastpart.dbh or fastpart.sigma(..., of="edges")'
+        "a vertex partition. This method trains over parts of the edges. Make an edge partition with "
+        + code(
+            'fastpart.hdrf, fastpart.dbh or fastpart.sigma(..., of="edges")',
+            "`fastpart partition GRAPH --of edges -o DIR`",
+        )
     )
 
     def own(self, part: EdgePartData) -> npt.NDArray[np.bool_]:

@@ -18,7 +18,7 @@ import numpy as np
 from .. import _core
 from ..core.options import RunOptions
 from ..core.parameters import sized
-from ..errors import MemoryBudgetError
+from ..errors import MemoryBudgetError, arg
 from ..partitions.parts import VertexPartData
 from ..partitions.seeds import rank_of_part
 from .batches.batch import STEPS
@@ -157,7 +157,7 @@ def weights(options: Options, task: Task) -> Need:
     """Return the need of weights, gradients, Adam, the best weights, and a checkpoint while it is written."""
     relations = len(task.edge_types) if isinstance(task, TypedTask) else 1
     numbers = sum((1 + relations) * width * out + out for width, out in widths(options, task))
-    return Need("weights and Adam", 7 * number_bytes(options) * numbers, "a smaller hidden=")
+    return Need("weights and Adam", 7 * number_bytes(options) * numbers, f"a smaller {arg('hidden')}")
 
 
 def activations(
@@ -250,14 +250,18 @@ class BatchSize:
         return found[::-1]
 
 
-SMALLER = "a smaller batch_size= or fanouts="
+SMALLER = f"a smaller {arg('batch_size')} or {arg('fanouts')}"
 
 
 def batches(options: Options, task: Task, size: BatchSize, row_bytes: int, edge_bytes: int = 4) -> list[Need]:
     """Return the needs of training on batches: one in use, one in the making. Others are made as memory allows."""
     return [
         Need("two batches", 2 * size.size(row_bytes, edge_bytes), SMALLER),
-        Need("activations", activations(options, task, size.levels(options.layers)), f"{SMALLER} or hidden="),
+        Need(
+            "activations",
+            activations(options, task, size.levels(options.layers)),
+            f"{SMALLER} or {arg('hidden')}",
+        ),
     ]
 
 

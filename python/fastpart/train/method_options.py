@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from ..core import parameters
 from ..core.option_groups import FOUND, Accepts, Count, Size, Within
 from ..core.parameters import NegativeRule, StrPath
-from ..errors import ParameterError
+from ..errors import ParameterError, arg
 from .options import (
     InputRows,
     Sampling,
@@ -45,8 +45,8 @@ class SampledOptions(TrainOptions, Scored, Sampling, InputRows, Temporal):
         super().__post_init__()
         if self.temporal is not None and self.sampling != "uniform":
             raise ParameterError(
-                f"sampling: temporal={self.temporal!r} says how neighbours are sampled. Leave out "
-                f"sampling={self.sampling!r}"
+                f"sampling: {arg(f'temporal={self.temporal!r}')} says how neighbours are sampled. Leave out "
+                f"{arg(f'sampling={self.sampling!r}')}"
             )
 
 
@@ -130,7 +130,7 @@ class DistGNNOptions(TrainOptions):
         super().__post_init__()
         if self.exchange == "never" and self.delay:
             raise ParameterError(
-                f'delay: {self.delay}, but exchange="never" sends no messages. Leave one of them out'
+                f"delay: {self.delay}, but {arg('exchange', 'never')} sends no messages. Leave one of them out"
             )
 
 

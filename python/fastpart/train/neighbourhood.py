@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..errors import ParameterError
+from ..errors import ParameterError, arg
 from ..loading import dropout
 
 Score = Callable[[Tensor, Tensor], Tensor]
@@ -141,8 +141,8 @@ class Neighbourhood(ABC):
 
 
 NO_EDGE_FEATURES = (
-    "model: it takes features of edges, which are not here. Save the partition with edge_features=, and train with "
-    "sampled, bytegnn, armada, links, sdt or full"
+    "model: it takes features of edges, which are not here. Save the partition with "
+    f"{arg('edge_features')}, and train with sampled, bytegnn, armada, links, sdt or full"
 )
 
 

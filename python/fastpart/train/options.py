@@ -16,7 +16,7 @@ from ..core import parameters
 from ..core.option_groups import FOUND, Accepts, Count, OptionGroup, Within
 from ..core.options import RunOptions
 from ..core.parameters import CacheCriterion, RowsIo, StrPath
-from ..errors import ParameterError
+from ..errors import ParameterError, arg
 from ..partitions.loader_options import Fanouts
 from .plugged.model_source import ModelSource, checked, import_path
 from .plugged.notebooks import in_notebook, text_of
@@ -374,7 +374,8 @@ class Scored(OptionGroup):
         super().__post_init__()
         if self.scores == "none" and getattr(self, "patience", None) is not None:
             raise ParameterError(
-                'patience: with scores="none" no epoch is better than another. Leave it out, or use scores="sampled"'
+                f"patience: with {arg('scores', 'none')} no epoch is better than another. Leave it out, or use "
+                + arg("scores", "sampled")
             )
 
 

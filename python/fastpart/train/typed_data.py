@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.parameters import shown
-from ..errors import ParameterError
+from ..errors import ParameterError, arg, code
 from ..partitions.partition import PartitionSource, directory_of
 from ..partitions.parts import VertexPartData
 from ..partitions.typed_parts import TypeData
 from ..partitions.typed_seeds import edge_keys, relation_fanouts, type_names, types_with
 from ..store import open_partition
-from .data import Dataset, width_of
+from .data import Dataset, saving, width_of
 from .options import Options
 from .scores import Task, TypedTask
 
@@ -55,12 +55,15 @@ class TypedDataset(Dataset):
             found = [name for name in types_with("train", self.partition) if "labels" in self._entry(name)]
             if len(found) > 1:
                 raise ParameterError(
-                    f"target: {', '.join(found)} have labels and training vertices. Name one of them with target="
+                    f"target: {', '.join(found)} have labels and training vertices. Name one of them with "
+                    + arg("target")
                 )
             if not found:
+                given = " and ".join(f"{name}={{{names[0]!r}: ...}}" for name in ("labels", "splits"))
+                by_schema = "labels and splits of a type, which the schema of `fastpart ingest` names"
                 raise ParameterError(
                     f"source: no type in {shown(self.path)} has labels and training vertices. Save the partition with "
-                    f"labels={{{names[0]!r}: ...}} and splits={{{names[0]!r}: ...}}"
+                    + code(given, by_schema)
                 )
             target = found[0]
         self.target = target
@@ -71,10 +74,9 @@ class TypedDataset(Dataset):
         if "train" not in self.known.get("splits", []):
             missing.append("splits")
         if missing:
-            given = ", ".join(f"{name}={{{self.target!r}: ...}}" for name in missing)
             raise ParameterError(
                 f"source: {shown(self.path)} holds no {', no '.join(missing)} of {self.target!r}. Save the partition "
-                f"with p.save(DIR, {given})"
+                f"with {saving(missing, self.target)}"
             )
 
     def _task(self) -> Task:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...errors import arg
 from ...partitions.partition import PartitionSource
 from ..edge_data import open_dataset
 from ..jobs import driver
@@ -37,7 +38,7 @@ class Driver(driver.Driver):
         whole = options.batch_size is None and sampling_of(options.model) == NEIGHBOUR
         found = [
             Need("the whole graph", graph_bytes(options, n, edges, task.features), "sampled, which maps it"),
-            Need("activations", full_batch(options, task, n, n, edges, whole), "a smaller hidden="),
+            Need("activations", full_batch(options, task, n, n, edges, whole), f"a smaller {arg('hidden')}"),
             weights(options, task),
         ]
         if not whole:

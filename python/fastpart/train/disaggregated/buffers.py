@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...core.system import allocate
-from ...errors import MemoryBudgetError, TrainingError
+from ...errors import MemoryBudgetError, TrainingError, arg
 from ...partitions.part_files import RowType
 from ...runtime.session import SHARED_MEMORY
 from .grouping import INDICES, INTO, ROWS, SENT, SLOTS
@@ -144,7 +144,7 @@ def _created(file: Path, size: int) -> mmap.mmap:
         file.unlink()
         raise MemoryBudgetError(
             f"/dev/shm has not {size:,} bytes left for a group of batches ({error.strerror}). Use a smaller "
-            "batch_size= or ahead="
+            f"{arg('batch_size')} or {arg('ahead')}"
         ) from error
     finally:
         os.close(handle)

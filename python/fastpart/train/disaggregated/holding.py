@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ... import _core
 from ...core import parameters
-from ...errors import MemoryBudgetError, ParameterError
+from ...errors import MemoryBudgetError, ParameterError, arg
 from ...partitions.parts import VertexPartData
 from ..data import Dataset
 from ..memory import (
@@ -33,7 +33,9 @@ def parts_in_memory(
     """Return how many parts a batch worker holds: as asked, else as many as fit the memory. 0: all are mapped."""
     if order == "global":
         if asked is not None:
-            raise ParameterError('hold: order="global" maps all parts. Leave it out, or use order="parts"')
+            raise ParameterError(
+                f"hold: {arg('order', 'global')} maps all parts. Leave it out, or use {arg('order', 'parts')}"
+            )
         return 0
     most = -(-dataset.partition.k // batch_workers)
     if asked is not None:
@@ -45,7 +47,7 @@ def parts_in_memory(
         count = most if asked is not None else 1
         raise MemoryBudgetError(
             f"hold: {count} parts need up to {sum(sizes[:count]):,} bytes, but the memory limit leaves {budget:,} for "
-            'each batch worker. Use a smaller hold=, more parts, or order="global", which maps them'
+            f"each batch worker. Use a smaller {arg('hold')}, more parts, or {arg('order', 'global')}, which maps them"
         )
     return fitting
 
@@ -65,16 +67,21 @@ def needs(dataset: Dataset, options: Options, settings: Settings) -> tuple[list[
         *evaluation(dataset, options, -(-dataset.partition.k // count)),
     ]
     return workers, [
-        Need("a batch worker", LIGHT_BYTES, "fewer batch_workers=", makers),
-        Need("training vertices and ids", training + 16 * n, "fewer batch_workers=", makers + 1),
-        Need("parts in memory", sum(sizes[: settings.hold]), 'a smaller hold=, or order="global"', makers),
+        Need("a batch worker", LIGHT_BYTES, f"fewer {arg('batch_workers')}", makers),
+        Need("training vertices and ids", training + 16 * n, f"fewer {arg('batch_workers')}", makers + 1),
+        Need(
+            "parts in memory",
+            sum(sizes[: settings.hold]),
+            f"a smaller {arg('hold')}, or {arg('order', 'global')}",
+            makers,
+        ),
         Need("two batches that are made", 2 * step.size(row, 4 + of_edges), SMALLER, makers),
         Need("a receiver", LIGHT_BYTES),
-        Need("cached rows", cached, "a smaller cache="),
+        Need("cached rows", cached, f"a smaller {arg('cache')}"),
         Need(
             "steps in /dev/shm",
             (settings.ahead + 1) * step.size(row, 4 + of_edges),
-            f"a smaller ahead=, or {SMALLER}",
+            f"a smaller {arg('ahead')}, or {SMALLER}",
         ),
     ]
 

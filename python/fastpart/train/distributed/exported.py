@@ -17,7 +17,7 @@ from ...core.names import PathBelow
 from ...core.options import RunOptions
 from ...core.parameters import shown
 from ...core.parsing import Count, checked_object, json_object
-from ...errors import GraphFormatError, MemoryBudgetError, ParameterError
+from ...errors import GraphFormatError, MemoryBudgetError, ParameterError, arg
 from ...partitions.partition import PartitionSource, directory_of
 from ...runtime.session import SHARED_MEMORY
 from ..data import Dataset
@@ -145,8 +145,8 @@ class Export:
         return [
             Need("a part in /dev/shm", largest, "more machines", len(parts)),
             Need("a server", PROCESS_BYTES, "more machines", len(parts)),
-            Need("a trainer", PROCESS_BYTES, "fewer trainers_per_part=", count),
-            Need("a sampler", PROCESS_BYTES, "fewer samplers=", count * samplers),
+            Need("a trainer", PROCESS_BYTES, f"fewer {arg('trainers_per_part')}", count),
+            Need("a sampler", PROCESS_BYTES, f"fewer {arg('samplers')}", count * samplers),
             Need("two batches", 2 * batch, SMALLER, count),
         ]
 

@@ -14,7 +14,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from ...core.processes import anonymous_bytes
-from ...errors import ParameterError
+from ...errors import ParameterError, arg
 from ...runtime.reporting import Reports
 from ..clock import SYNCHRONISING, Clock
 from ..graphs.rows import Rows
@@ -218,7 +218,8 @@ def _task(graph: Any) -> Task:
     missing = [name for name in ("feat", "label", "train_mask") if name not in graph.ndata]
     if missing:
         raise ParameterError(
-            f"source: the export has no {', no '.join(missing)}. Save the partition with features=, labels=, splits="
+            f"source: the export has no {', no '.join(missing)}. Save the partition with "
+            f"{arg('features')}, {arg('labels')}, {arg('splits')}"
         )
     labels, width = graph.ndata["label"], graph.ndata["feat"].shape[1]
     if labels.dtype.is_floating_point:

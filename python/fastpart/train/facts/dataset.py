@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...core.parameters import shown
-from ...errors import ParameterError
+from ...errors import ParameterError, code
 from ...graphs.types import TypedRanges
 from ...loading.links import edges_of
 from ...partitions.typed_parts import typed_of
@@ -93,7 +93,8 @@ class FactDataset(LinkDataset):
             return Task(width, self.num_relations, multilabel=False)
         if self.typed is None:
             raise ParameterError(
-                "encoder: the graph has no types. Train an encoder over it with fastpart.train.links"
+                "encoder: the graph has no types. Train an encoder over it with "
+                + code("fastpart.train.links", "`fastpart train links`")
             )
         part, names = self.partition.parts[0], type_names(self.partition)
         ends = {name for each in self.typed.relations for name in (each.source, each.target)}

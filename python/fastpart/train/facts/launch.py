@@ -15,7 +15,7 @@ from ...core import parameters
 from ...core.inputs import arrays_of
 from ...core.parameters import StrPath
 from ...core.parsing import mapped
-from ...errors import ParameterError
+from ...errors import ParameterError, arg
 from ...graphs.held_out import pairs_of
 from ...graphs.relation_weights import checked_relation_weights
 from ...partitions.partition import PartitionSource
@@ -120,8 +120,8 @@ class Driver(driver.Driver):
             Need("facts of all workers, and those that are known", 150 * facts),
             *(self._encoder_needs(rows) if options.encoded else self._row_needs()),
             Need("rows of relations and their Adam", 7 * number * width * relations, "smaller rows"),
-            Need("logits of a step", 2 * size * pool * (4 * number + 2), "a smaller batch_size="),
-            Need("rows of a step", 8 * number * width * (rows + 3 * size), "a smaller batch_size="),
+            Need("logits of a step", 2 * size * pool * (4 * number + 2), f"a smaller {arg('batch_size')}"),
+            Need("rows of a step", 8 * number * width * (rows + 3 * size), f"a smaller {arg('batch_size')}"),
             Need("ranks of a block", (40 * 256 + 16 * width) * block),
         ], ()
 
@@ -130,7 +130,7 @@ class Driver(driver.Driver):
         partition = self.dataset.partition
         part, parts = max(each.num_inner for each in partition.parts), -(-partition.k // self.workers)
         size = 5 * number_bytes(self.options) * self.options.width * part * parts
-        return [Need("embeddings and their Adam", size, "a smaller width=")]
+        return [Need("embeddings and their Adam", size, f"a smaller {arg('width')}")]
 
     def _encoder_needs(self, rows: int) -> list[Need]:
         """Return what an encoder takes with its batches, for so many vertices of a step."""
@@ -146,7 +146,7 @@ class Driver(driver.Driver):
             Need(
                 "learned rows and their Adam",
                 5 * number_bytes(options) * options.hidden * learned,
-                "a smaller hidden=",
+                f"a smaller {arg('hidden')}",
             ),
         ]
 

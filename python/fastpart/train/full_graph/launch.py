@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...errors import ParameterError
+from ...errors import ParameterError, arg
 from ...partitions.partition import PartitionSource
 from ...runtime.environment import found
 from ..jobs import driver
@@ -49,7 +49,7 @@ class Driver(driver.Driver):
         return [
             Need(self._exchange.held, graph_bytes(options, rows, edges, task.features), MORE_PARTS),
             Need("sums of its features", 2 * number_bytes(options) * rows * task.features, MORE_PARTS),
-            Need("activations", full_batch(options, task, rows, rows, edges), "a smaller hidden="),
+            Need("activations", full_batch(options, task, rows, rows, edges), f"a smaller {arg('hidden')}"),
             *self._exchange.needs(self.dataset, options, rows),
             weights(options, task),
         ], ()

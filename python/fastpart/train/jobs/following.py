@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ...errors import ParameterError
+from ...errors import ParameterError, arg
 from ...runtime.watch import Supervisor
 from ..options import OnEpoch, TrainOptions
 from ..runs.history import History
@@ -20,9 +20,9 @@ def output_of(temporary: Path, options: TrainOptions) -> RunFolder:
     if options.out is not None:
         return RunFolder.claim(options.out, options.resume, options.overwrite)
     if options.resume:
-        raise ParameterError("resume: needs out=, the folder to resume from")
+        raise ParameterError(f"resume: needs {arg('out')}, the folder to resume from")
     if options.overwrite:
-        raise ParameterError("overwrite: needs out=, the folder to replace")
+        raise ParameterError(f"overwrite: needs {arg('out')}, the folder to replace")
     folder = RunFolder(temporary / "output", temporary=True)
     folder.path.mkdir()
     return folder

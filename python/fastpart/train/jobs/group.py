@@ -20,7 +20,7 @@ from ... import _core
 from ...core import parameters
 from ...core.parameters import StrPath
 from ...core.processes import continue_siblings
-from ...errors import ParameterError, TrainingError
+from ...errors import ParameterError, TrainingError, arg
 from ...runtime.environment import TORCHRUN, Ranks, found, variables
 from ...runtime.reporting import blames_peers
 from ..options import TrainOptions
@@ -202,6 +202,7 @@ def shared_output(ranks: Ranks, out: StrPath | None, workers: int | None = None)
             "--nproc-per-node and --nnodes decide" if ranks.launcher == TORCHRUN else "it has started them"
         )
         raise ParameterError(
-            f"under {ranks.launcher}, leave out workers= ({decides}) and pass out=, a folder that all workers see"
+            f"under {ranks.launcher}, leave out {arg('workers')} ({decides}) and pass {arg('out')}, a folder that all "
+            "workers see"
         )
     return parameters.path("out", out)

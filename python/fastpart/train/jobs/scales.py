@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ...core.parameters import shown
 from ...core.standardising import STATISTICS
-from ...errors import GraphFormatError, GraphWarning, warn
+from ...errors import GraphFormatError, GraphWarning, arg, code, warn
 from ..data import AnyDataset
 from ..scores import TypedTask
 
@@ -34,7 +34,8 @@ _RATIO = 100.0
 def remedy_of(dataset: AnyDataset[Any] | None) -> str:
     """Return what to do about features that a network cannot learn from."""
     done = dataset is not None and is_standardised(dataset)
-    return "use a smaller lr" if done else "save the partition with standardise=True, or use a smaller lr"
+    smaller = f"use a smaller {code('lr', '--lr')}"
+    return smaller if done else f"save the partition with {arg('standardise', True)}, or {smaller}"
 
 
 def is_standardised(dataset: AnyDataset[Any]) -> bool:
@@ -59,7 +60,7 @@ def warn_of_scales(dataset: AnyDataset[Any]) -> None:
             warn(
                 f"source: features{of_type} in {shown(dataset.path)} have columns of very different scales: numbers "
                 f"of about {scales[column]:.2g} in column {column}, and of {low:.2g} in others. A network learns "
-                "little from the small ones. Save the partition with standardise=True",
+                f"little from the small ones. Save the partition with {arg('standardise', True)}",
                 GraphWarning,
             )
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...core.finite import not_finite
-from ...errors import GraphFormatError, GraphWarning, warn
+from ...errors import GraphFormatError, GraphWarning, arg, code, warn
 from ...partitions.part_files import Array
 from ...partitions.typed_parts import TypeData
 from ..data import AnyDataset
@@ -65,7 +65,7 @@ class Undefined:
 
     def _cause(self) -> str:
         """Return what they come from, and what to do about it."""
-        lower = "lower lr, or clip gradients with clip="
+        lower = f"lower {code('lr', '--lr')}, or clip gradients with {arg('clip')}"
         if self._model is None:
             return lower.capitalize()
         if self._dataset is None:

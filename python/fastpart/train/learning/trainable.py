@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ...errors import FastpartError, ParameterError
+from ...errors import FastpartError, ParameterError, arg, code
 from ...runtime.environment import found
 from ...runtime.reporting import describe
 from ..graphs.rows import Rows
@@ -139,6 +139,7 @@ def refuse_batch_norm(network: nn.Module, copies: int) -> None:
             raise ParameterError(
                 f"model: its layer {name!r}, a {type(module).__name__}, normalises by statistics of a batch. Each of "
                 f"the {copies} copies that train would use those of its own vertices, and results would be wrong for "
-                "the others. Use torch.nn.LayerNorm, or train one copy, with fastpart.train.full or with workers=1. "
+                "the others. Use torch.nn.LayerNorm, or train one copy, with "
+                f"{code('fastpart.train.full', '`fastpart train full`')} or with {arg('workers', 1)}. "
                 "Copies of torch.nn.BatchNorm1d normalise together in sampled, bytegnn, links, distgnn and sancus"
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Protocol
 
-from ...errors import GraphWarning, ParameterError, warn
+from ...errors import GraphWarning, ParameterError, code, warn
 from ..options import Options
 from ..ranks import is_first
 
@@ -44,15 +44,18 @@ def refuse_patience_without_validation(dataset: ValidationData, options: Options
     """Raise an error if ``patience`` has nothing to go by. Without it, warn that the last epoch counts as the best."""
     if dataset.num_val:
         return
-    what = "the directory has nothing labelled to validate on"
+    what, splits = (
+        "the directory has nothing labelled to validate on",
+        code('splits={"train": ..., "val": ...}', "--splits FILE"),
+    )
     if options.patience is not None:
         raise ParameterError(
             f"patience: {what}, so no epoch is better than another. Save the partition with validation vertices "
-            '(splits={"train": ..., "val": ...}) or edges, or leave out patience'
+            f"({splits}) or edges, or leave out {code('patience', '--patience')}"
         )
     if is_first():
         warn(
             f"{what}, so the last epoch counts as the best. Save the partition with validation vertices "
-            '(splits={"train": ..., "val": ...}) or edges',
+            f"({splits}) or edges",
             GraphWarning,
         )

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...core.parameters import shown
-from ...errors import ParameterError
+from ...errors import ParameterError, code
 from ...loading.links import edges_of
 from ..data import Dataset
 from ..scores import Task
@@ -44,15 +44,22 @@ class LinkDataset(Dataset):
         if "types" in self.manifest:
             raise ParameterError(
                 f"source: {shown(self.path)} holds a graph with types. Train over its relations with "
-                "fastpart.train.embeddings, which takes encoder='rgcn'"
+                + code(
+                    "fastpart.train.embeddings, which takes encoder='rgcn'",
+                    "`fastpart train embeddings --encoder rgcn`",
+                )
             )
 
     def _refuse_incomplete(self) -> None:
         if "train" not in self.manifest.get("edge_splits", {}):
             raise ParameterError(
-                f"source: {shown(self.path)} holds no edge splits. Split the edges with splits = "
-                "fastpart.split_edges(graph), partition splits.graph, and save the partition with p.save(DIR, "
-                "graph=splits.graph, edge_splits=splits)"
+                f"source: {shown(self.path)} holds no edge splits. Split the edges with "
+                + code(
+                    "splits = fastpart.split_edges(graph), partition splits.graph, and save the partition with "
+                    "p.save(DIR, graph=splits.graph, edge_splits=splits)",
+                    "`fastpart split-edges GRAPH TRAIN`, then run `fastpart partition TRAIN -o DIR --edge-splits "
+                    "TRAIN.splits.npz`",
+                )
             )
         if not self.num_train:
             raise ParameterError(f"source: {shown(self.path)} has no edges to train on")

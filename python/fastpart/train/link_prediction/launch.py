@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...errors import ParameterError
+from ...errors import ParameterError, arg
 from ...partitions.partition import PartitionSource
 from ..embedding_table import NEW_EMBEDDINGS, files_of
 from ..file_names import EMBEDDINGS
@@ -58,7 +58,7 @@ class Driver(driver.Driver):
         if options.embeddings is None and not dataset.task.features:
             raise ParameterError(
                 "embeddings: the directory has no features. Pass the width of a learnable row of each vertex, for "
-                "example embeddings=64, or save the partition with features="
+                f"example {arg('embeddings', 64)}, or save the partition with {arg('features')}"
             )
         if options.temporal is not None:
             refuse_look_ahead(dataset)
@@ -117,12 +117,14 @@ class Driver(driver.Driver):
             Need(
                 "places of rows that are kept",
                 4 * n * options.keeps,
-                "no cache= and no resident=",
+                f"no {arg('cache')} and no {arg('resident')}",
             ),
-            Need("resident rows", resident if options.device == "cpu" else 0, "a smaller resident="),
-            Need("edges to train on", 50 * training + 100 * own * pairs, "fewer num_negatives="),
-            Need("embeddings and their Adam", learned, "smaller embeddings="),
-            Need("candidates", 16 * options.hidden * min(n, options.candidates), "fewer candidates="),
+            Need("resident rows", resident if options.device == "cpu" else 0, f"a smaller {arg('resident')}"),
+            Need("edges to train on", 50 * training + 100 * own * pairs, f"fewer {arg('num_negatives')}"),
+            Need("embeddings and their Adam", learned, f"smaller {arg('embeddings')}"),
+            Need(
+                "candidates", 16 * options.hidden * min(n, options.candidates), f"fewer {arg('candidates')}"
+            ),
         ], ()
 
     def summary(self) -> dict[str, Any]:

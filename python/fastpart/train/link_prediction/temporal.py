@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.parameters import shown
-from ...errors import ParameterError
+from ...errors import ParameterError, code
 from ...loading.timed_edges import EarlierVertices, times_of
 from ...partitions.loader_options import TemporalOptions
 from .dataset import LinkDataset
@@ -20,7 +20,11 @@ def refuse_look_ahead(dataset: LinkDataset) -> None:
     if since is None:
         raise ParameterError(
             f"temporal: the held-out pairs in {shown(dataset.path)} were not split by time, so that scores would look "
-            "ahead. Split the edges with splits = fastpart.split_edges(graph, times=times)"
+            "ahead. Split the edges with "
+            + code(
+                "splits = fastpart.split_edges(graph, times=times)",
+                "`fastpart split-edges GRAPH TRAIN --times TIMES`",
+            )
         )
     timed = EarlierVertices.of_all(dataset.partition).times if "times" in dataset.manifest else None
     for part in dataset.partition.parts:
@@ -28,6 +32,9 @@ def refuse_look_ahead(dataset: LinkDataset) -> None:
         if late or (timed is not None and np.any((timed[part.vertices] >= since)[part.indices])):
             raise ParameterError(
                 f"temporal: part {part.index} of {shown(dataset.path)} has an edge, or the source of one, that came at "
-                f"{since} or later, where the held-out pairs begin. Save splits.graph of fastpart.split_edges(graph, "
-                "times=times) with edge_times=splits.edge_times"
+                f"{since} or later, where the held-out pairs begin. Save "
+                + code(
+                    "splits.graph of fastpart.split_edges(graph, times=times) with edge_times=splits.edge_times",
+                    "the TRAIN of `fastpart split-edges GRAPH TRAIN --times TIMES` with --edge-times TRAIN.times.npy",
+                )
             )

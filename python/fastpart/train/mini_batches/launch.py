@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...errors import ParameterError
+from ...errors import ParameterError, arg
 from ...loading.planning.windows import PACKING_BYTES, planned_for
 from ...partitions.loader_options import EpochOptions
 from ...partitions.partition import PartitionSource
@@ -82,7 +82,7 @@ class Driver(driver.Driver):
         options = self.options
         if options.resident is not None or sampling_of(options.model) != NEIGHBOUR:
             raise ParameterError(
-                "plan: it takes the place of resident=, and is for models that sample neighbours. Leave it out"
+                f"plan: it takes the place of {arg('resident')}, and is for models that sample neighbours. Leave it out"
             )
         of_loader = EpochOptions(
             batch_size=options.batch_size or self.dataset.num_train,
@@ -102,7 +102,7 @@ class Driver(driver.Driver):
         more = self.options.epochs > self._plan.epochs
         packing = PACKING_BYTES + 8 * int(rows["rows"].max()) if more else 0  # type: ignore[arg-type]
         return [
-            Need("rows that the plan caches", cached, "a plan with a smaller memory="),
+            Need("rows that the plan caches", cached, f"a plan with a smaller {arg('memory')}"),
             Need("packing the next epochs", packing, "a plan of all epochs"),
         ]
 
@@ -115,7 +115,7 @@ class Driver(driver.Driver):
             Need(
                 "learned rows and their Adam",
                 4 * number_bytes(self.options) * self.options.hidden * rows,
-                "a smaller hidden=",
+                f"a smaller {arg('hidden')}",
             )
         ]
 
@@ -161,8 +161,12 @@ class Driver(driver.Driver):
             ),
             *evaluation(dataset, options, parts),
             Need("training vertices and ids", 56 * training + 8 * n),
-            Need("places of rows that are kept", 4 * n * options.keeps, "no cache= and no resident="),
-            Need("resident rows", resident if options.device == "cpu" else 0, "a smaller resident="),
+            Need(
+                "places of rows that are kept",
+                4 * n * options.keeps,
+                f"no {arg('cache')} and no {arg('resident')}",
+            ),
+            Need("resident rows", resident if options.device == "cpu" else 0, f"a smaller {arg('resident')}"),
             Need("edges to cluster", clustered, "a model that samples neighbours"),
             *self._plan_needs(),
             *self._learned_needs(parts),

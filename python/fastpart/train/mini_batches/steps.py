@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ... import _core
 from ...core.parameters import RowsIo
-from ...errors import ParameterError
+from ...errors import ParameterError, arg
 from ...loading import Batch as Loaded
 from ...loading import Loader, Trace
 from ...loading.fetching import Fetching
@@ -168,7 +168,7 @@ def no_degrees() -> Tensor:
     """Raise an error in the place of in-degrees in temporal batches."""
     raise ParameterError(
         "model: it needs in-degrees of the whole graph, which count edges that came later. Use another one with "
-        "temporal=, such as graphsage, gat or gatv2"
+        f"{arg('temporal')}, such as graphsage, gat or gatv2"
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...errors import ParameterError
+from ...errors import ParameterError, arg
 from ...partitions.loader_options import TemporalOptions
 from ...partitions.temporal import loaded_seeds, with_times
 from ...partitions.typed_seeds import typed_seeds
@@ -44,7 +44,8 @@ def refuse_degrees(task: Task, options: Options) -> None:
     """Raise an error if a model samples graphs, or needs in-degrees of the whole graph."""
     if sampling_of(options.model) != NEIGHBOUR:
         raise ParameterError(
-            f"model: {options.model} trains on sampled graphs, which have no times. Use another one with temporal="
+            f"model: {options.model} trains on sampled graphs, which have no times. Use another one with "
+            f"{arg('temporal')}"
         )
     if isinstance(task, TypedTask):
         return  # typed networks know no degrees

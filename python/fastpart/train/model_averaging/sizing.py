@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...core.options import RunOptions
-from ...errors import MemoryBudgetError
+from ...errors import MemoryBudgetError, arg
 from ...measures.evaluate import evaluate
 from ..data import Dataset
 from ..memory import BatchSize, Need, batches, evaluation, full_batch, weights
@@ -102,7 +102,7 @@ def _refuse_large(largest: int, budget: int) -> None:
     if largest > (left := _part_bytes(budget)):
         raise MemoryBudgetError(
             f"memory_per_worker: {budget:,} bytes leave {left:,} for a part, but the largest needs {largest:,} with "
-            'its halo. Give workers more memory, or pass parts="auto"'
+            f"its halo. Give workers more memory, or pass {arg('parts', 'auto')}"
         )
 
 
@@ -135,7 +135,7 @@ def needs(dataset: Dataset, options: Options, workers: int) -> list[Need]:
     halo = "more parts, or a partition with a lower cut"
     return [
         Need("a part with its halo", max(_bytes_of_parts(dataset)), halo),
-        Need("activations of a part", largest, "a smaller hidden= or batch_size="),
+        Need("activations of a part", largest, f"a smaller {arg('hidden')} or {arg('batch_size')}"),
         Need("averages of weights", 3 * weights(options, task).size),
         weights(options, task),
         *evaluation(dataset, options, -(-len(parts) // workers)),

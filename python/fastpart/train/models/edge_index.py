@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
-from ...errors import ParameterError
+from ...errors import ParameterError, arg
 from ..graphs.rows import Rows
 
 
@@ -37,8 +37,8 @@ class EdgeIndexModel(nn.Module):
             given.append(edge_attr.to(x.dtype))
         elif self._needs:
             raise ParameterError(
-                f"model: {type(self.model).__name__}.forward takes edge_attr. Save the partition with edge_features=, "
-                "and train with sampled, bytegnn, armada, links, sdt or full"
+                f"model: {type(self.model).__name__}.forward takes edge_attr. Save the partition with "
+                f"{arg('edge_features')}, and train with sampled, bytegnn, armada, links, sdt or full"
             )
         logits: Tensor = self.model(x, *given)
         return logits[: graphs[-1].num_targets]

@@ -10,7 +10,7 @@ from typing import Any
 from ... import _core
 from ...core.options import RunOptions
 from ...core.parameters import regular, shown
-from ...errors import GraphFormatError, ParameterError
+from ...errors import GraphFormatError, ParameterError, arg
 from ...store.identities import FILES, ROWS, checksums_of, digest
 from ..options import Options
 from ..plugged.model_source import ModelSource
@@ -79,7 +79,7 @@ def earlier(identity: str) -> dict[str, Any]:
 
 def refuse_difference(run: Path, then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     """Refuse to go on with a training that differs in what must agree. Only what both know is compared."""
-    anew = "Train anew with overwrite=True, or choose another folder"
+    anew = f"Train anew with {arg('overwrite', True)}, or choose another folder"
     if then.get("method") != now["method"]:
         raise ParameterError(
             f"resume: {shown(run)} was trained with {then.get('method')}, not {now['method']}. {anew}"

@@ -23,7 +23,7 @@ from ...core.folders import links, refuse_links
 from ...core.names import PathBelow
 from ...core.parameters import StrPath, shown
 from ...core.parsing import Count, checked_object, json_object
-from ...errors import GraphFormatError, ParameterError
+from ...errors import GraphFormatError, ParameterError, arg
 from ...store.saving import refuse_unwritable
 from ..file_names import EMBEDDINGS
 from .identity import earlier
@@ -118,7 +118,7 @@ class RunFolder:
         path = parameters.path("out", out)
         if resume and overwrite:
             raise ParameterError(
-                "overwrite: resume=True goes on with the training that it would remove. Pass one of them"
+                f"overwrite: {arg('resume', True)} goes on with the training that it would remove. Pass one of them"
             )
         if os.path.lexists(path) and not path.is_dir():
             raise ParameterError(f"out: {shown(path)} is not a directory")
@@ -131,8 +131,8 @@ class RunFolder:
         if folder.has_checkpoint and not resume:
             if not overwrite:
                 raise ParameterError(
-                    f"out: {shown(path)} holds a training. Pass resume=True to go on with it, overwrite=True to "
-                    "replace it, or choose another folder"
+                    f"out: {shown(path)} holds a training. Pass {arg('resume', True)} to go on with it, "
+                    f"{arg('overwrite', True)} to replace it, or choose another folder"
                 )
             folder.clear()
         return folder
@@ -230,7 +230,7 @@ class RunFolder:
             if found not in sums[name]:
                 raise GraphFormatError(
                     f"{shown(file)}: damaged. Its size or checksum is not that in {MARKER}. Restore the file, or train "
-                    "anew with overwrite=True"
+                    f"anew with {arg('overwrite', True)}"
                 )
             sums[name] = [found]  # the other one was never written
         return content

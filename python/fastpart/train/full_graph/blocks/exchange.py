@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ....errors import arg
 from ...data import Dataset
 from ...memory import MORE_PARTS, Need, widths
 from ...method_options import SancusOptions
@@ -53,7 +54,11 @@ class BlocksExchange(Exchange):
         bounded = any(getattr(options, name) is not None for name in staleness.BOUNDS)
         return [
             Need("rows of another part", 12 * received * max([dataset.task.features, *hidden]), MORE_PARTS),
-            Need("copies of rows", 4 * copied * sum(hidden) * bounded, 'rows="boundary", or no bound'),
+            Need(
+                "copies of rows",
+                4 * copied * sum(hidden) * bounded,
+                f"{arg('rows', 'boundary')}, or no bound",
+            ),
         ]
 
     def begin(self, epoch: int) -> None:

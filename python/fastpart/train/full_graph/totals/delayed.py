@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ....errors import ParameterError
+from ....errors import ParameterError, arg
 from ...clock import EXCHANGE, Clock
 from ..wire import Lists, PendingSwap, Wire
 from .copies import Copies
@@ -85,7 +85,7 @@ class DelayedTotals(Totals):
         """Refuse: sums of attention from different epochs have different scales."""
         raise ParameterError(
             "delay: attention needs the largest score of all neighbours in this epoch, but delayed sums are older. Use "
-            'delay=0 or exchange="never", or a model without attention'
+            f"{arg('delay', 0)} or {arg('exchange', 'never')}, or a model without attention"
         )
 
     def mix(self, x: Tensor, way: str, up: bool, down: bool) -> None:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
-from ....errors import ParameterError
+from ....errors import ParameterError, arg
 from ...graphs.typed_rows import RelationRows, TypedRows
 from ...scores import TypedTask
 
@@ -55,7 +55,7 @@ class HeteroModel(nn.Module):
             if self._needs and not features:
                 raise ParameterError(
                     f"model: {type(self.model).__name__}.forward takes features of edges, but the relations have none. "
-                    "Save the partition with edge_features="
+                    f"Save the partition with {arg('edge_features')}"
                 )
             given += [features] if features else []
         outputs = self.model(*given)
