@@ -24,7 +24,7 @@ _PATIENCE = timedelta(days=7)
 
 def main(reports: Reports) -> None:
     """Train, and report every epoch to the supervisor."""
-    settings: dict[str, Any] = json_object(Path(sys.argv[1]), None, {"trainers": int, "options": str})
+    settings: dict[str, Any] = json_object(Path(sys.argv[1]), None, {"trainers": int, "options": dict})
     rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     if world != settings["trainers"]:
         raise ParameterError(f"WORLD_SIZE: expected {settings['trainers']} trainers, got {world}")
