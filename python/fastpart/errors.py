@@ -93,17 +93,7 @@ def named(text: str) -> tuple[list[str], str]:
 
 
 class FastpartError(ValueError):
-    """The base of all refusals.
-
-    Attributes
-    ----------
-    parameter : str or None
-        The parameter that is refused, the first one if there are several.
-    reason : str
-        What is wrong.
-    remedy : str or None
-        What to do, if the text says it.
-    """
+    """The base of all refusals."""
 
     marked: str = ""
 
