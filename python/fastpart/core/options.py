@@ -6,11 +6,11 @@ A function takes them as ``**options: Unpack[Options]`` under the decorator :fun
 
 import functools
 import inspect
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from inspect import Parameter, Signature
+from inspect import Parameter
 from pathlib import Path
 from typing import Annotated, Any, Self, TypedDict, Unpack, cast
 
@@ -142,20 +142,17 @@ def _checked(options: Mapping[str, Any]) -> tuple[RunOptions, Bar | None]:
     return run_options(**{**options, "progress": bar} if bar else options), bar
 
 
-def with_options(
-    function: Function,
-    defaults: Mapping[str, Any] | None = None,
-    without: Mapping[str, str] | None = None,
-) -> Function:
-    """Decorate a function that takes ``**options: Unpack[...]``.
+def with_options(function: Function, without: Mapping[str, str] | None = None) -> Function:
+    """Decorate a function that takes ``**options: Unpack[Options]``.
 
     A call looks up :func:`config`, checks the options before anything else, and clears the bar in the end, also after
-    an error. An unknown name is refused with the list of valid ones. ``inspect.signature`` lists the entries of the
-    typed dictionary one by one. ``defaults`` holds the defaults that are not None. ``without`` names entries that this
-    function does not take, and says why.
+    an error. An unknown name is refused with the list of valid ones. ``inspect.signature`` lists the options one by
+    one. ``without`` names parameters of other functions that this one does not take, and says why.
     """
-    missing = without or {}
-    known = expanded(function, defaults or {}, missing)
+    known = inspect.signature(function)
+    named = [each for each in known.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
+    if len(named) < len(known.parameters):
+        known = known.replace(parameters=[*named, *entries_of(Options)])
     taken = [name for name in NAMES if name in known.parameters]
 
     @functools.wraps(function)
@@ -163,7 +160,7 @@ def with_options(
         bar = None
         try:
             with Boundary(call, given):
-                refuse_misuse(function.__name__, known, args, given, missing)
+                refuse_misuse(function.__name__, known, args, given, without)
                 wanted = {**_CONFIG.get(Options()), **given}
                 run, bar = _checked({name: wanted[name] for name in taken if name in wanted})
                 return function(*args, **given | {name: getattr(run, name) for name in taken})
@@ -236,29 +233,9 @@ def taking(
     return decorate
 
 
-def expanded(
-    function: Callable[..., Any], defaults: Mapping[str, Any], without: Container[str] = ()
-) -> Signature:
-    """Return the signature with a parameter for each entry of the typed dictionary behind ``**``, without some."""
-    known = inspect.signature(function)
-    named = [each for each in known.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
-    if len(named) < len(known.parameters):
-        named += (each for each in entries_of(unpacked(function), defaults) if each.name not in without)
-    return known.replace(parameters=named)
-
-
-def unpacked(function: Callable[..., Any]) -> Any:
-    """Return the typed dictionary behind ``**`` of a function."""
-    *_, last = inspect.signature(function).parameters.values()
-    annotation = last.annotation  # Unpack[...]
-    if isinstance(annotation, str):
-        annotation = eval(annotation, inspect.unwrap(function).__globals__)
-    return annotation.__args__[0]
-
-
-def entries_of(entries: Any, defaults: Mapping[str, Any] | None = None) -> list[Parameter]:
-    """Return keyword parameters for the entries of a typed dictionary."""
+def entries_of(entries: Any) -> list[Parameter]:
+    """Return keyword parameters for the entries of a typed dictionary. None is the default of all."""
     return [
-        Parameter(name, Parameter.KEYWORD_ONLY, default=(defaults or {}).get(name), annotation=annotation)
+        Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
         for name, annotation in entries.__annotations__.items()
     ]

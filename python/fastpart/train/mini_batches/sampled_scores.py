@@ -42,8 +42,8 @@ class SampledScores:
 
     Parameters
     ----------
-    dataset, options, how
-        What is trained, and how.
+    dataset, options, place
+        What is trained, how, and where.
     edge_attr : bool
         Whether the network takes features of edges.
     split : str
