@@ -1,5 +1,7 @@
 """Rows of other parts that a rank caches. They change no batch and are counted."""
 
+from typing import get_args
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,8 @@ from fastpart import _core
 torch = pytest.importorskip("torch")
 
 from fastpart.core.cache_size import CacheSize  # noqa: E402
-from fastpart.loading.cached_rows import CACHE_CRITERIA, rows_to_cache  # noqa: E402
+from fastpart.core.parameters import CacheCriterion  # noqa: E402
+from fastpart.loading.cached_rows import rows_to_cache  # noqa: E402
 from fastpart.measures.ranking import Epoch  # noqa: E402
 from fastpart.store.caches import RECORD, read_cache  # noqa: E402
 from loaded import attributed, stored  # noqa: E402
@@ -48,7 +51,7 @@ def numbers(partition, part, cache_by, epoch):
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 40.0])
-@pytest.mark.parametrize("cache_by", CACHE_CRITERIA)
+@pytest.mark.parametrize("cache_by", get_args(CacheCriterion))
 def test_the_rows_with_the_highest_scores_are_chosen(parts, cache_by, share):
     epoch = epoch_of(parts)
     for part in range(3):
@@ -75,7 +78,7 @@ def fetched(loader):
     return lists
 
 
-@pytest.mark.parametrize("cache_by", CACHE_CRITERIA)
+@pytest.mark.parametrize("cache_by", get_args(CacheCriterion))
 def test_hits_are_counted(parts, cache_by):
     given = {"fanouts": FANOUTS, "batch_size": SIZE, "rank": 1, "world_size": 3, "seed": 2, "ahead": 1}
     without, held = parts.loader(**given), parts.loader(cache=0.2, cache_by=cache_by, **given)
@@ -152,7 +155,7 @@ def test_an_empty_part_and_one_without_seeds(tmp_path):
     rows["splits"] = {"train": np.arange(100)}
     fp.VertexPartition(np.where(np.arange(300) < 150, 0, 2), 4).save(tmp_path / "parts", **rows)
     partition = fp.open_partition(tmp_path / "parts")
-    for cache_by in CACHE_CRITERIA:
+    for cache_by in get_args(CacheCriterion):
         partition.save_cache(0.5, fanouts=FANOUTS, cache_by=cache_by)
         sizes = [len(read_cache(partition, part)) for part in range(4)]
         assert sizes[1] == sizes[3] == 0 < sizes[0] <= 150
