@@ -17,7 +17,7 @@ import numpy as np
 import fastpart as fp
 from fastpart.measures.accesses import SampledEpochs
 from fastpart.measures.ranking import Epoch
-from fastpart.partitions.loader_options import LOADER_DEFAULTS
+from fastpart.partitions.loader_options import EpochOptions
 
 K, N, M = 4, 1 << 20, 16_000_000
 FANOUTS = ([10, 10], [15, 10])
@@ -81,8 +81,9 @@ def row(name: str, algorithm: str, stored: fp.VertexPartition, fanouts: list[int
 def measured(stored: fp.VertexPartition, fanouts: list[int], batch_size: int):
     """Yield each part, how many batches of the epochs have each row of other parts, and the expectations."""
     topology = stored._topology
-    given = {**LOADER_DEFAULTS, "batch_size": batch_size}
-    sampled = SampledEpochs.of(stored, "train", fanouts, stored.k, given)
+    sampled = SampledEpochs.of(
+        stored, "train", fanouts, stored.k, EpochOptions(batch_size=batch_size), threads=1
+    )
     starts, epoch = topology.starts, Epoch(sampled.deal.seeds.rows, fanouts, batch_size)
     for part in range(stored.k):
         counts = np.zeros(topology.num_vertices, np.int64)
