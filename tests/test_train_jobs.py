@@ -1,10 +1,13 @@
 """Training by workers, whatever the method: what is asked of a worker, and in which order."""
 
+import copy
 import inspect
 import json
+import pickle
 import re
 import subprocess
 import sys
+import threading
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +30,7 @@ from fastpart.train.jobs.launch import Launch  # noqa: E402
 from fastpart.train.jobs.worker import Place  # noqa: E402
 from fastpart.train.method_options import SDTOptions  # noqa: E402
 from fastpart.train.model_averaging.training import Worker  # noqa: E402
+from fastpart.train.models import build  # noqa: E402
 from fastpart.train.options import Options, TrainOptions  # noqa: E402
 from fastpart.train.registry import Method  # noqa: E402
 from fastpart.train.runs import history  # noqa: E402
@@ -182,6 +186,29 @@ def test_a_job_is_the_same_in_another_process():
     assert replace(again, options=job.options) == job
     assert type(again.options) is SDTOptions
     assert replace(again.options, tmp_dir=Path("t")) == options
+
+
+class Watching:
+    """A callback that cannot be copied, with the options that a model got."""
+
+    def __init__(self):
+        self.lock, self.got = threading.Lock(), []
+
+    def on_epoch(self, row):
+        pass
+
+    def model(self, task, options):
+        self.got.append(type(options))
+        return build(task, replace(options, model="graphsage"))
+
+
+def test_neither_results_nor_models_keep_what_is_called(tmp_path):
+    watching, source = Watching(), planted(tmp_path, k=2)
+    called = {"callbacks": [watching], "on_epoch": lambda row: None, "progress": lambda *said: None}
+    trained = fp.train.full(source, epochs=1, hidden=4, threads=1, **called)
+    assert pickle.loads(pickle.dumps(trained)).summary == copy.deepcopy(trained).summary == trained.summary
+    fp.train.full(source, epochs=1, hidden=4, threads=1, model=watching.model, **called)
+    assert set(watching.got) == {Options}
 
 
 def test_what_is_called_in_the_process_of_the_user_stays_there():

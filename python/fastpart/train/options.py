@@ -192,6 +192,11 @@ class Options(OptionGroup):
         most = tuple(-1 if -1 in of_hop else max(of_hop) for of_hop in hops)
         object.__setattr__(self, "fanouts", most)
 
+    @property
+    def of_model(self) -> "Options":
+        """These options without those of a subclass, such as callbacks, which models and results do not keep."""
+        return Options(**{each.name: getattr(self, each.name) for each in fields(Options)})
+
     def importable(self, folder: Path) -> Self:
         """Return options whose model other processes can import. That of a notebook is written to ``model.py``."""
         if not in_notebook(self.model):

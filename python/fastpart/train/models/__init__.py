@@ -98,7 +98,7 @@ def _made(model: ModelSource, task: Task, options: Options) -> Any:
     if isinstance(make, nn.Module):
         return copy.deepcopy(make)
     try:
-        return make(task, options)
+        return make(task, options.of_model)
     except (FastpartError, MemoryError):
         raise
     except Exception as error:  # a model of the user may raise anything

@@ -130,7 +130,9 @@ class TrainedModel:
             "worker_bytes": _rounded(epochs["worker_bytes"].median()),
         }
         out, may_change = (None if folder.temporary else folder.path), folder.content.get("may_change", {})
-        return cls(history.method, task, history.options, epochs, of_all, history.best, out, may_change)
+        return cls(
+            history.method, task, history.options.of_model, epochs, of_all, history.best, out, may_change
+        )
 
     def network(self) -> nn.Module:
         """Return the network with the weights of the best epoch, in evaluation mode."""

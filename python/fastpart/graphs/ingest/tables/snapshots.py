@@ -51,7 +51,9 @@ def _delta_table(path: str) -> Any:
     module = needed("deltalake", "delta", f"{shown(path)}: a Delta table")
     try:
         return module.DeltaTable(path)
-    except Exception as error:
+    except MemoryError:
+        raise
+    except Exception as error:  # of deltalake, which names no base of its own
         raise GraphFormatError(f"{shown(path)}: not a Delta table ({_reason(error)})") from None
 
 
