@@ -192,6 +192,10 @@ class Processes(Run):
                 os.kill(self.process(self._stopped).pid, signal.SIGSTOP)
             yield batches
 
+    def close(self):
+        for link in self.links:
+            link.close()
+
     def process(self, worker: int):
         """Return the process of a batch worker."""
         return next(each.process for each in self._group._children if each.name == f"batch worker {worker}")

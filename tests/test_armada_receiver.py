@@ -8,7 +8,7 @@ import socket
 import tempfile
 import threading
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -167,24 +167,18 @@ def test_parts_in_turn_are_those_of_one_process(parts, tmp_path, batch_workers, 
 def test_a_batch_worker_that_hangs_is_replaced(parts, oracle, tmp_path):
     """It is killed, and all that was its work comes from another one, to the last bit."""
     config = settings_of(parts, batch_size=SIZE, batch_workers=2, compute_workers=2, timeout=8.0, cache=0.3)
-    with Supervisor(tmp_path) as group:
-        run = Processes(group, config, stopped=1)
+    with Supervisor(tmp_path) as group, closing(Processes(group, config, stopped=1)) as run:
         check(run, oracle, parts)
         assert (run.process(0).status(), run.process(1).status()) == (None, -signal.SIGKILL)
-        for link in run.links:
-            link.close()
 
 
 def test_the_last_batch_worker_is_not_killed(parts, tmp_path):
-    config = settings_of(parts, batch_size=SIZE, timeout=0.5)
-    with Supervisor(tmp_path) as group:
-        run = Processes(group, config, stopped=0)
+    config = settings_of(parts, batch_size=5, timeout=0.5)  # more steps than it makes before it is stopped
+    with Supervisor(tmp_path) as group, closing(Processes(group, config, stopped=0)) as run:
         run.seconds = 2
         with pytest.raises(ConnectionSilentError):
             list(run.epoch(0))
         assert run.process(0).status() is None
-        for link in run.links:
-            link.close()
 
 
 def test_no_more_steps_are_made_than_may_be(parts, tmp_path):
