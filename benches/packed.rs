@@ -11,14 +11,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use fastpart::internals::algorithms::multilevel::ordering::{order, places};
+use fastpart::internals::algorithms::multilevel::order::{order, places};
 use fastpart::internals::base::Run;
 use fastpart::internals::convert::renumber;
 use fastpart::internals::edges::{EdgeFile, Io};
 use fastpart::internals::generate;
 use fastpart::internals::generate::Generator;
-use fastpart::internals::graph::Csr;
-use fastpart::internals::graph::Packed;
+use fastpart::internals::graph::{Csr, Packed};
 
 const N: u64 = 1 << 18;
 const K: u64 = 8;

@@ -43,58 +43,44 @@ pub mod algorithms {
         pub use crate::algorithms::multilevel::{
             Bound, Costs, Effort, Goal, Multilevel, Objective, Path, Plan, Rating, Scheme, replicate,
         };
-        pub mod assignment {
-            pub use crate::algorithms::multilevel::assignment::{Assignment, Connections};
-        }
-        pub mod clustering {
-            pub use crate::algorithms::multilevel::clustering::{Clusterer, Clustering};
-        }
-        pub mod contraction {
-            pub use crate::algorithms::multilevel::contraction::contract;
-        }
-        pub mod gain_table {
-            pub use crate::algorithms::multilevel::gain_table::GainTable;
-        }
-        pub mod graph {
-            pub use crate::algorithms::multilevel::graph::Graph;
-        }
-        pub mod jet {
-            pub use crate::algorithms::multilevel::jet::Jet;
-        }
-        pub mod ordering {
-            pub use crate::algorithms::multilevel::ordering::{order, places};
-        }
-        pub mod problem {
-            pub use crate::algorithms::multilevel::problem::Problem;
-        }
-        pub mod prices {
-            pub use crate::algorithms::multilevel::prices::Prices;
-        }
-        pub mod rebalancing {
-            pub use crate::algorithms::multilevel::rebalancing::Rebalance;
-        }
-        pub mod refiner {
-            pub use crate::algorithms::multilevel::refiner::Refiner;
-        }
-        pub mod refining {
-            pub use crate::algorithms::multilevel::refining::Refine;
-        }
-        pub mod relief {
-            pub use crate::algorithms::multilevel::relief::{Histogram, Offer, Relief};
-        }
-        pub mod semi_external {
-            pub mod contraction {
-                pub use crate::algorithms::multilevel::semi_external::contraction::contract;
-            }
-            pub mod sampling {
-                pub use crate::algorithms::multilevel::semi_external::sampling::{LEAST_DEGREE, Sample};
+        pub mod coarsening {
+            pub use crate::algorithms::multilevel::coarsening::{
+                Clusterer, Clustering, LEAST_DEGREE, Sample, contract,
+            };
+            pub mod in_files {
+                pub use crate::algorithms::multilevel::coarsening::in_files::contract;
             }
         }
-        pub mod connectivity {
-            pub use crate::algorithms::multilevel::connectivity::Connectivity;
+        pub mod model {
+            pub use crate::algorithms::multilevel::model::{
+                Assignment, Connections, Connectivity, Graph, Prices, Problem, Size,
+            };
         }
-        pub mod updating {
-            pub use crate::algorithms::multilevel::updating::Update;
+        pub mod order {
+            pub use crate::algorithms::multilevel::order::{order, places};
+        }
+        pub mod refine {
+            pub use crate::algorithms::multilevel::refine::Refine;
+        }
+        pub mod refinement {
+            pub use crate::algorithms::multilevel::refinement::Refiner;
+            pub mod balance {
+                pub use crate::algorithms::multilevel::refinement::balance::Rebalance;
+                pub mod overload {
+                    pub use crate::algorithms::multilevel::refinement::balance::overload::{
+                        Histogram, Offer, Relief,
+                    };
+                }
+            }
+            pub mod gains {
+                pub use crate::algorithms::multilevel::refinement::gains::table::GainTable;
+            }
+            pub mod jet {
+                pub use crate::algorithms::multilevel::refinement::jet::Jet;
+            }
+        }
+        pub mod update {
+            pub use crate::algorithms::multilevel::update::Update;
         }
     }
     pub mod sigma {

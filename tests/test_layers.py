@@ -103,6 +103,17 @@ sampling, convert, ingest, generate
 choices, internals
 """
 
+RUST_INSIDE = {
+    "algorithms.multilevel": """
+model
+refinement
+coarsening
+driver
+order refine update
+""",
+}
+"""The folders and files of a room, the same way."""
+
 UPWARD = """
 measures/compare/comparison.py, Comparison.__str__ -> report/text.py: comparison_text
 measures/compare/comparison.py, Comparison._repr_html_ -> report/text.py: comparison_html
@@ -144,8 +155,9 @@ def test_every_import_leads_down_except_in_methods_of_results():
 
 
 def test_every_import_inside_a_unit_leads_down():
-    for unit, order in INSIDE.items():
-        assert against_the_order(within(tree_of("python"), unit), order) == [], unit
+    for tree, units in [("python", INSIDE), ("rust", RUST_INSIDE)]:
+        for unit, order in units.items():
+            assert against_the_order(within(tree_of(tree), unit), order) == [], unit
 
 
 def test_no_import_leads_in_a_circle():

@@ -29,7 +29,7 @@ macro_rules! registry {
 
 registry! {
     /// Algorithms that begin with a vertex partition of any partitioner.
-    SUCCESSORS: [multilevel::refining::Refine, multilevel::updating::Update, edges_of::EdgesOf];
+    SUCCESSORS: [multilevel::refine::Refine, multilevel::update::Update, edges_of::EdgesOf];
     /// Every partitioner, in the order in which users see them.
     PARTITIONERS: [
         spring::Spring,

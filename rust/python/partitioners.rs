@@ -12,7 +12,7 @@ use super::errors::raise;
 use super::partitions::result;
 use super::run::{Options, detached};
 use super::values::{from_python, to_python};
-use fastpart::internals::algorithms::multilevel::refining::Refine;
+use fastpart::internals::algorithms::multilevel::refine::Refine;
 use fastpart::internals::algorithms::multilevel::{self, Costs, Goal, Multilevel};
 use fastpart::internals::algorithms::{PARTITIONERS, SUCCESSORS};
 use fastpart::internals::base::{Error, Meter, Result, Run};

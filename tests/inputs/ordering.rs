@@ -1,11 +1,11 @@
 //! The order of the vertices by clusters: a permutation, part by part, clusters side by side, the same for any threads.
 
-use crate::common::{Graph, graphs, run};
-use fastpart::internals::algorithms::multilevel::ordering::{order, places};
-use fastpart::internals::base::Error;
-use fastpart::internals::base::Run;
+use fastpart::internals::algorithms::multilevel::order::{order, places};
+use fastpart::internals::base::{Error, Run};
 use fastpart::internals::graph::Csr;
 use proptest::prelude::*;
+
+use crate::common::{Graph, graphs, run};
 
 fn ids(graph: &Graph, parts: Option<(&[u32], u32)>, run: &Run) -> Vec<u32> {
     let csr = Csr::build(graph, false, run).unwrap();

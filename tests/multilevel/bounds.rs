@@ -1,15 +1,15 @@
 //! The multilevel partitioner under 1 to 8 bounds, and with a least number of vertices.
 
-use crate::common::{Graph, graphs, run};
 use fastpart::internals::algorithms::multilevel::{Bound, Goal, Multilevel};
-use fastpart::internals::base::Error;
-use fastpart::internals::base::Random;
+use fastpart::internals::base::{Error, Random};
 use fastpart::internals::capacity::{BalanceOn, cap};
 use fastpart::internals::generate::{Generator, Grid, Planted, Rmat, records};
 use fastpart::internals::graph::Csr;
 use fastpart::internals::partition::{Capacity, VertexPartition};
 use proptest::collection::vec;
 use proptest::prelude::*;
+
+use crate::common::{Graph, graphs, run};
 
 fn many(k: u32, balance: f64, bounds: Vec<Bound>) -> Goal {
     Goal { balance, bounds, ..Goal::new(k) }

@@ -9,13 +9,13 @@ use std::path::{Path as Folder, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use crate::common::children::{dir_of_child, in_child};
-use crate::common::{Graph, run};
-
 use fastpart::internals::algorithms::multilevel::{Bound, Goal, Multilevel, Path};
 use fastpart::internals::base::Error;
 use fastpart::internals::generate::{Generator, Rmat, records};
 use fastpart::internals::graph::Csr;
+
+use crate::common::children::{dir_of_child, in_child};
+use crate::common::{Graph, run};
 
 /// The steps of a partition with levels in files, in their order, but for those after which so little is left to do that
 /// all may be removed before the signal comes.

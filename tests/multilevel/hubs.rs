@@ -1,22 +1,19 @@
 //! Vertices with lists that all threads sum up: the same results as of one thread, and memory within the statement for any
 //! number of threads.
 
+use fastpart::internals::algorithms::multilevel::coarsening::in_files;
+use fastpart::internals::algorithms::multilevel::coarsening::{Clusterer, Clustering, Sample};
+use fastpart::internals::algorithms::multilevel::model::Graph as Weighted;
+use fastpart::internals::algorithms::multilevel::refine::Refine;
+use fastpart::internals::algorithms::multilevel::update::Update;
+use fastpart::internals::algorithms::multilevel::{Effort, Goal, Multilevel, Path, Rating, coarsening};
+use fastpart::internals::base::{Buffer, Random, Run};
+use fastpart::internals::graph::Csr;
+use fastpart::internals::partition::{Partitioner, Shape};
 use rustc_hash::FxHashMap;
 
 use crate::common::children::{dir_of_child, in_child, most_taken};
 use crate::common::{Graph, run};
-
-use fastpart::internals::algorithms::multilevel::clustering::{Clusterer, Clustering};
-use fastpart::internals::algorithms::multilevel::graph::Graph as Weighted;
-use fastpart::internals::algorithms::multilevel::refining::Refine;
-use fastpart::internals::algorithms::multilevel::semi_external::sampling::Sample;
-use fastpart::internals::algorithms::multilevel::updating::Update;
-use fastpart::internals::algorithms::multilevel::{
-    Effort, Goal, Multilevel, Path, Rating, contraction, semi_external,
-};
-use fastpart::internals::base::{Buffer, Random, Run};
-use fastpart::internals::graph::Csr;
-use fastpart::internals::partition::{Partitioner, Shape};
 
 /// Random edges, and hubs with a quarter of the vertices around each.
 fn graph(n: u64, m: usize, hubs: u32) -> Graph {
@@ -84,13 +81,12 @@ fn long_lists_are_clustered_and_contracted_as_short_ones() {
         let clustering = clusters(count, &mut random);
         let known = expected(&csr, &clustering);
         for threads in [1, 4] {
-            let coarse = contraction::contract(&finest, &clustering, &run(threads)).unwrap();
+            let coarse = coarsening::contract(&finest, &clustering, &run(threads)).unwrap();
             assert_eq!(lists(&coarse), known);
             let folder = tempfile::tempdir().unwrap();
             let all = Sample { entries: u64::MAX, seed: 0 };
             let run = run(threads);
-            let in_files =
-                semi_external::contraction::contract(&finest, &clustering, all, folder.path(), 0, &run);
+            let in_files = in_files::contract(&finest, &clustering, all, folder.path(), 0, &run);
             assert_eq!(lists(&in_files.unwrap()), known);
         }
     }

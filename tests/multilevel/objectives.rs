@@ -4,20 +4,20 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::common::{Graph, graphs, run};
-use fastpart::internals::algorithms::multilevel::assignment::{Assignment, Connections};
-use fastpart::internals::algorithms::multilevel::connectivity::Connectivity;
-use fastpart::internals::algorithms::multilevel::gain_table::GainTable;
-use fastpart::internals::algorithms::multilevel::jet::Jet;
-use fastpart::internals::algorithms::multilevel::prices::Prices;
-use fastpart::internals::algorithms::multilevel::problem::Problem;
-use fastpart::internals::algorithms::multilevel::refiner::Refiner;
-use fastpart::internals::algorithms::multilevel::{Bound, Effort, Goal, Multilevel, Objective, graph};
+use fastpart::internals::algorithms::multilevel::model::{
+    Assignment, Connections, Connectivity, Prices, Problem,
+};
+use fastpart::internals::algorithms::multilevel::refinement::Refiner;
+use fastpart::internals::algorithms::multilevel::refinement::gains::GainTable;
+use fastpart::internals::algorithms::multilevel::refinement::jet::Jet;
+use fastpart::internals::algorithms::multilevel::{Bound, Effort, Goal, Multilevel, Objective, model};
 use fastpart::internals::base::{Buffer, Error, Random, Run};
 use fastpart::internals::generate::{Generator, Planted, Rmat, records};
 use fastpart::internals::graph::Csr;
 use fastpart::internals::sets::SparseSums;
 use proptest::prelude::*;
+
+use crate::common::{Graph, graphs, run};
 
 /// The sum over all vertices of the number of parts that hold them or a neighbour.
 fn halo(csr: &Csr, part_of: &[u32]) -> i64 {
@@ -50,7 +50,7 @@ proptest! {
     #[test]
     fn gains_are_what_a_recount_says(graph in graphs(25, 90), k in 1_usize..9, seed in 0_u64..1000) {
         let csr = Csr::build(&graph, false, &run(1)).unwrap();
-        let weighted = graph::Graph::finest(&csr, &|_| [1], &run(1)).unwrap();
+        let weighted = model::Graph::finest(&csr, &|_| [1], &run(1)).unwrap();
         let mut random = Random::new(seed, 0);
         let mut part_of: Vec<u32> = (0..graph.n).map(|_| random.below(k as u64) as u32).collect();
         let mut connectivity = Connectivity::new(&weighted, &part_of, k, &run(1)).unwrap();
@@ -148,7 +148,7 @@ proptest! {
         seed in 0_u64..1000,
     ) {
         let csr = Csr::build(&graph, false, &run(1)).unwrap();
-        let weighted = graph::Graph::finest(&csr, &|_| [1], &run(1)).unwrap();
+        let weighted = model::Graph::finest(&csr, &|_| [1], &run(1)).unwrap();
         let k = machines.iter().sum::<u32>() as usize;
         let machine_of: Vec<usize> =
             machines.iter().enumerate().flat_map(|(machine, &parts)| vec![machine; parts as usize]).collect();

@@ -2,16 +2,15 @@
 
 use std::ops::Range;
 
-use crate::common::{Graph, run};
-
-use fastpart::internals::algorithms::multilevel::graph::Graph as Weighted;
-use fastpart::internals::algorithms::multilevel::refining::Refine;
+use fastpart::internals::algorithms::multilevel::model::Graph as Weighted;
+use fastpart::internals::algorithms::multilevel::refine::Refine;
 use fastpart::internals::algorithms::multilevel::{Bound, Goal, Multilevel, Objective, Path};
-use fastpart::internals::base::Buffer;
-use fastpart::internals::base::Run;
+use fastpart::internals::base::{Buffer, Run};
 use fastpart::internals::generate::{Rmat, records};
 use fastpart::internals::graph::Csr;
 use proptest::prelude::*;
+
+use crate::common::{Graph, run};
 
 /// A graph of these lists in files, in any order of the neighbours, as a level has them.
 fn in_files(all: &[Vec<[u32; 2]>]) -> Weighted<'static, 1> {

@@ -2,26 +2,22 @@
 
 use std::time::Duration;
 
-use crate::common::spring::share;
-use crate::common::{Graph, graphs, run};
-
-use fastpart::internals::algorithms::multilevel::assignment::Assignment;
-use fastpart::internals::algorithms::multilevel::clustering::{Clusterer, Clustering};
-use fastpart::internals::algorithms::multilevel::contraction::contract;
-use fastpart::internals::algorithms::multilevel::gain_table::GainTable;
-use fastpart::internals::algorithms::multilevel::jet::Jet;
-use fastpart::internals::algorithms::multilevel::problem::Problem;
-use fastpart::internals::algorithms::multilevel::rebalancing::Rebalance;
-use fastpart::internals::algorithms::multilevel::refiner::Refiner;
-use fastpart::internals::algorithms::multilevel::{Bound, Effort, Goal, Multilevel, Rating, Scheme, graph};
-use fastpart::internals::base::Buffer;
-use fastpart::internals::base::Error;
-use fastpart::internals::base::Random;
+use fastpart::internals::algorithms::multilevel::coarsening::{Clusterer, Clustering, contract};
+use fastpart::internals::algorithms::multilevel::model::{Assignment, Problem};
+use fastpart::internals::algorithms::multilevel::refinement::Refiner;
+use fastpart::internals::algorithms::multilevel::refinement::balance::Rebalance;
+use fastpart::internals::algorithms::multilevel::refinement::gains::GainTable;
+use fastpart::internals::algorithms::multilevel::refinement::jet::Jet;
+use fastpart::internals::algorithms::multilevel::{Bound, Effort, Goal, Multilevel, Rating, Scheme, model};
+use fastpart::internals::base::{Buffer, Error, Random};
 use fastpart::internals::capacity::BalanceOn;
 use fastpart::internals::generate::{Generator, Grid, Rmat, records};
 use fastpart::internals::graph::Csr;
 use fastpart::internals::partition::VertexPartition;
 use proptest::prelude::*;
+
+use crate::common::spring::share;
+use crate::common::{Graph, graphs, run};
 
 fn cut(graph: &Graph, part_of: &[i32]) -> usize {
     graph.records.iter().filter(|[u, v]| part_of[*u as usize] != part_of[*v as usize]).count()
@@ -96,7 +92,7 @@ proptest! {
     fn the_table_of_gains_follows_moves(graph in graphs(30, 100), k in 2_usize..6, seed in 0_u64..1000) {
         let csr = Csr::build(&graph, false, &run(1)).unwrap();
         let weight = |v| [1, u64::from(csr.degree(v))];
-        let weighted = graph::Graph::finest(&csr, &weight, &run(1)).unwrap();
+        let weighted = model::Graph::finest(&csr, &weight, &run(1)).unwrap();
         let caps = vec![[graph.n / 2, 50]; k];
         let start = Buffer::zeroed(graph.n as usize, "parts").unwrap();
         let mut assignment = Assignment::new(&weighted, start, k, &run(1)).unwrap();
@@ -124,7 +120,7 @@ proptest! {
     fn contraction_sums_the_edges_between_clusters(graph in graphs(40, 150), count in 1_u32..9, seed in 0_u64..99) {
         let csr = Csr::build(&graph, false, &run(1)).unwrap();
         let weight = |v| [1, u64::from(v)];
-        let finest = graph::Graph::finest(&csr, &weight, &run(1)).unwrap();
+        let finest = model::Graph::finest(&csr, &weight, &run(1)).unwrap();
         let mut random = Random::new(seed, 0);
         let mut cluster_of: Buffer<u32> = Buffer::zeroed(graph.n as usize, "clusters").unwrap();
         cluster_of.iter_mut().for_each(|cluster| *cluster = random.below(count.into()) as u32);
@@ -153,7 +149,7 @@ proptest! {
     #[test]
     fn rebalancing_meets_caps_that_can_be_met(graph in graphs(60, 200), k in 2_u32..9, seed in 0_u64..99) {
         let csr = Csr::build(&graph, false, &run(1)).unwrap();
-        let finest = graph::Graph::finest(&csr, &|_| [1], &run(1)).unwrap();
+        let finest = model::Graph::finest(&csr, &|_| [1], &run(1)).unwrap();
         let caps = vec![[graph.n.div_ceil(k.into())]; k as usize];
         // All vertices in one part, which is as far from balance as can be.
         let start = Buffer::zeroed(graph.n as usize, "parts").unwrap();
@@ -167,7 +163,7 @@ proptest! {
     #[test]
     fn jet_never_ends_worse_than_it_began(graph in graphs(60, 300), k in 2_u32..6, good in any::<bool>(), seed in 0_u64..99) {
         let csr = Csr::build(&graph, false, &run(1)).unwrap();
-        let finest = graph::Graph::finest(&csr, &|_| [1], &run(1)).unwrap();
+        let finest = model::Graph::finest(&csr, &|_| [1], &run(1)).unwrap();
         let caps = vec![[graph.n.div_ceil(k.into()) + 1]; k as usize];
         let mut start: Buffer<u32> = Buffer::zeroed(graph.n as usize, "parts").unwrap();
         // From a good start most states on the way are worse.
@@ -242,7 +238,7 @@ fn many_parts_and_shares() {
     let graph = Graph::new(rmat.num_vertices(), records(&rmat, 0..40_000, &run(1)).unwrap());
     partition(&graph, &many(200, 1.03, Some(Bound::Volume(1.1))));
     let csr = Csr::build(&graph, false, &run(1)).unwrap();
-    let finest = graph::Graph::finest(&csr, &|_| [1], &run(1)).unwrap();
+    let finest = model::Graph::finest(&csr, &|_| [1], &run(1)).unwrap();
     // One side has twice the room of the other.
     let caps = [[3400], [1700]];
     let scheme = Scheme::new(1, Effort::Default);
@@ -326,7 +322,7 @@ fn clusters_keep_their_cap_and_their_cells() {
     all.extend((4096..4396).map(|leaf| [0, leaf]));
     let edges = Graph::new(grid.num_vertices() + 600, all);
     let csr = Csr::build(&edges, false, &run(1)).unwrap();
-    let finest = graph::Graph::finest(&csr, &|_| [1], &run(1)).unwrap();
+    let finest = model::Graph::finest(&csr, &|_| [1], &run(1)).unwrap();
     let halves: Vec<u32> = (0..edges.n as u32).map(|v| v % 4096 / 2048).collect();
     for (rating, cap) in [(Rating::Density, 3), (Rating::Weight, 16)] {
         for cells in [None, Some(&halves[..])] {

@@ -1,16 +1,15 @@
 //! Rebalancing: the same moves for any division of the vertices, caps that can be met, and what never moves.
 
-use crate::common::{Graph, graphs, run};
-
-use fastpart::internals::algorithms::multilevel::assignment::Assignment;
-use fastpart::internals::algorithms::multilevel::graph;
-use fastpart::internals::algorithms::multilevel::problem::Problem;
-use fastpart::internals::algorithms::multilevel::rebalancing::Rebalance;
-use fastpart::internals::algorithms::multilevel::refiner::Refiner;
-use fastpart::internals::algorithms::multilevel::relief::{Histogram, Offer, Relief};
+use fastpart::internals::algorithms::multilevel::model;
+use fastpart::internals::algorithms::multilevel::model::{Assignment, Problem};
+use fastpart::internals::algorithms::multilevel::refinement::Refiner;
+use fastpart::internals::algorithms::multilevel::refinement::balance::Rebalance;
+use fastpart::internals::algorithms::multilevel::refinement::balance::overload::{Histogram, Offer, Relief};
 use fastpart::internals::base::{Buffer, NONE, Random};
 use fastpart::internals::graph::Csr;
 use proptest::prelude::*;
+
+use crate::common::{Graph, graphs, run};
 
 /// What vertices weigh, and the caps of k parts: a tenth and some more above the mean.
 struct Loads {
@@ -38,7 +37,7 @@ fn skewed(n: u64, k: u64, seed: u64) -> Buffer<u32> {
 
 /// One round, with the vertices divided among so many shards: the offers and the parts after it.
 fn round(
-    finest: &graph::Graph<2>,
+    finest: &model::Graph<2>,
     loads: &Loads,
     start: &[u32],
     shards: u32,
@@ -71,7 +70,7 @@ proptest! {
         let loads = Loads::of(&csr, k);
         let weight = |v: u32| loads.weights[v as usize];
         let fixed: Vec<u32> = (0..graph.n as u32).map(|v| if v % 5 == 0 { v % 2 } else { NONE }).collect();
-        let finest = graph::Graph::finest(&csr, &weight, &run(1)).unwrap().with_fixed(Some(&fixed));
+        let finest = model::Graph::finest(&csr, &weight, &run(1)).unwrap().with_fixed(Some(&fixed));
         let mut start = skewed(graph.n, k, seed);
         (0..).zip(start.iter_mut()).filter(|&(v, _)| fixed[v] != NONE).for_each(|(v, part)| *part = fixed[v]);
         let whole = round(&finest, &loads, &start, 1, 1);
@@ -93,7 +92,7 @@ proptest! {
         let csr = Csr::build(&graph, false, &run(1)).unwrap();
         let loads = Loads::of(&csr, k);
         let weight = |v: u32| loads.weights[v as usize];
-        let finest = graph::Graph::finest(&csr, &weight, &run(1)).unwrap();
+        let finest = model::Graph::finest(&csr, &weight, &run(1)).unwrap();
         let start = if dealt { skewed(graph.n, k, seed) } else { Buffer::zeroed(graph.n as usize, "parts").unwrap() };
         let mut assignment = Assignment::new(&finest, start, k as usize, &run(1)).unwrap();
         Rebalance.refine(&Problem::new(&finest, &loads.caps, seed, &run(1)), &mut assignment).unwrap();
@@ -109,7 +108,7 @@ fn a_surplus_takes_the_cheapest_vertices() {
     let clique = |first: u32| (first..first + 40).flat_map(move |u| (first..u).map(move |v| [u, v]));
     let graph = Graph::new(88, clique(0).chain(clique(48)).collect());
     let csr = Csr::build(&graph, false, &run(1)).unwrap();
-    let finest = graph::Graph::finest(&csr, &|_| [1], &run(1)).unwrap();
+    let finest = model::Graph::finest(&csr, &|_| [1], &run(1)).unwrap();
     let mut start: Buffer<u32> = Buffer::zeroed(88, "parts").unwrap();
     start[48..].fill(1);
     let mut assignment = Assignment::new(&finest, start, 2, &run(1)).unwrap();
@@ -125,7 +124,7 @@ fn full_parts_exchange_vertices() {
     let graph = Graph::new(n, vec![]);
     let csr = Csr::build(&graph, false, &run(1)).unwrap();
     let weight = |v: u32| [1, if v < n as u32 / 2 && v.is_multiple_of(7000) { 21 } else { 20 }];
-    let finest = graph::Graph::finest(&csr, &weight, &run(1)).unwrap();
+    let finest = model::Graph::finest(&csr, &weight, &run(1)).unwrap();
     let caps = [[n / 2, 10 * n + 5]; 2];
     let parts = [1, 2].map(|threads| {
         let mut start: Buffer<u32> = Buffer::zeroed(n as usize, "parts").unwrap();

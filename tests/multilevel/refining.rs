@@ -3,19 +3,18 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::common::{Graph, graphs, run};
-use fastpart::internals::algorithms::multilevel::refining::Refine;
-use fastpart::internals::algorithms::multilevel::updating::Update;
+use fastpart::internals::algorithms::multilevel::refine::Refine;
+use fastpart::internals::algorithms::multilevel::update::Update;
 use fastpart::internals::algorithms::multilevel::{Bound, Effort, Goal, Objective};
-use fastpart::internals::base::Error;
-use fastpart::internals::base::Random;
-use fastpart::internals::base::Run;
+use fastpart::internals::base::{Error, Random, Run};
 use fastpart::internals::capacity::{BalanceOn, cap};
 use fastpart::internals::generate::{Generator, Planted, Rmat, records};
 use fastpart::internals::graph::Csr;
 use fastpart::internals::partition::{Shape, VertexPartition};
 use proptest::collection::vec;
 use proptest::prelude::*;
+
+use crate::common::{Graph, graphs, run};
 
 fn cut(csr: &Csr, part_of: &[u32]) -> usize {
     let crossing =

@@ -1,13 +1,12 @@
 //! Fixed vertices on the way: clusters, contracted graphs and induced graphs know them.
 
-use crate::common::{Graph, graphs, run};
-
-use fastpart::internals::algorithms::multilevel::clustering::Clusterer;
-use fastpart::internals::algorithms::multilevel::contraction::contract;
-use fastpart::internals::algorithms::multilevel::{Rating, graph};
+use fastpart::internals::algorithms::multilevel::coarsening::{Clusterer, contract};
+use fastpart::internals::algorithms::multilevel::{Rating, model};
 use fastpart::internals::base::{NONE, splitmix64};
 use fastpart::internals::graph::Csr;
 use proptest::prelude::*;
+
+use crate::common::{Graph, graphs, run};
 
 /// A part for some vertices.
 fn labels(n: u64, k: u32, seed: u64) -> Vec<u32> {
@@ -22,7 +21,7 @@ proptest! {
     ) {
         let (run, labels) = (run(threads), labels(given.n, k, seed));
         let csr = Csr::build(&given, false, &run).unwrap();
-        let whole = graph::Graph::<1>::finest(&csr, &|_| [1], &run).unwrap().with_fixed(Some(&labels));
+        let whole = model::Graph::<1>::finest(&csr, &|_| [1], &run).unwrap().with_fixed(Some(&labels));
         for rating in [Rating::Weight, Rating::Density] {
             let clusterer = Clusterer { rating, cap: [cap], rounds: 3, seed };
             let clustering = clusterer.cluster(&whole, None, &run).unwrap();
@@ -54,7 +53,7 @@ fn fixed_vertices_of_a_part_are_clustered() {
     let (given, run) = (Graph::new(600, records), run(2));
     let csr = Csr::build(&given, false, &run).unwrap();
     for labels in [vec![0; 600], (0..600).map(|v| v / 200).collect::<Vec<u32>>()] {
-        let whole = graph::Graph::<1>::finest(&csr, &|_| [1], &run).unwrap().with_fixed(Some(&labels));
+        let whole = model::Graph::<1>::finest(&csr, &|_| [1], &run).unwrap().with_fixed(Some(&labels));
         let clusterer = Clusterer { rating: Rating::Weight, cap: [20], rounds: 3, seed: 1 };
         let count = clusterer.cluster(&whole, None, &run).unwrap().count;
         assert!(count <= 300, "{count} clusters");

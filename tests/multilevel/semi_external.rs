@@ -3,27 +3,22 @@
 use std::fs;
 use std::ops::Range;
 
-use crate::common::children::{dir_of_child, in_child, most_taken};
-use crate::common::spring::share;
-use crate::common::{Graph, graphs, run};
-
-use fastpart::internals::algorithms::multilevel::clustering::Clustering;
-use fastpart::internals::algorithms::multilevel::graph::Graph as Weighted;
-use fastpart::internals::algorithms::multilevel::semi_external::sampling::{LEAST_DEGREE, Sample};
+use fastpart::internals::algorithms::multilevel::coarsening::in_files;
+use fastpart::internals::algorithms::multilevel::coarsening::{Clustering, LEAST_DEGREE, Sample};
+use fastpart::internals::algorithms::multilevel::model::Graph as Weighted;
 use fastpart::internals::algorithms::multilevel::{
-    Bound, Costs, Effort, Goal, Multilevel, Path, Plan, contraction, semi_external,
+    Bound, Costs, Effort, Goal, Multilevel, Path, Plan, coarsening,
 };
-use fastpart::internals::base::Buffer;
-use fastpart::internals::base::Meter;
-use fastpart::internals::base::Random;
-use fastpart::internals::base::Run;
-use fastpart::internals::base::{Error, Result};
-use fastpart::internals::edges::{EdgeFile, Io};
-use fastpart::internals::edges::{EdgeStream, Record};
+use fastpart::internals::base::{Buffer, Error, Meter, Random, Result, Run};
+use fastpart::internals::edges::{EdgeFile, EdgeStream, Io, Record};
 use fastpart::internals::generate::{self, Generator, Rmat, records};
 use fastpart::internals::graph::Csr;
 use fastpart::internals::partition::{Input, Value, VertexPartition, partition as partition_by};
 use proptest::prelude::*;
+
+use crate::common::children::{dir_of_child, in_child, most_taken};
+use crate::common::spring::share;
+use crate::common::{Graph, graphs, run};
 
 const ALL: Sample = Sample { entries: u64::MAX, seed: 0 };
 
@@ -55,16 +50,15 @@ fn contract(graph: &Graph, counts: [u64; 2], sample: Sample, threads: usize) {
     let finest = Weighted::finest(&csr, &weight, &run(1)).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let one = clustering(graph.n, counts[0], 1);
-    let in_memory = contraction::contract(&finest, &one, &run(1)).unwrap();
+    let in_memory = coarsening::contract(&finest, &one, &run(1)).unwrap();
     let contract = |graph: &Weighted<2>, clustering: &Clustering, sample| {
-        semi_external::contraction::contract(graph, clustering, sample, folder.path(), 0, &run(threads))
-            .unwrap()
+        in_files::contract(graph, clustering, sample, folder.path(), 0, &run(threads)).unwrap()
     };
     let in_files = contract(&finest, &one, ALL);
     assert_eq!(lists(&in_files), lists(&in_memory));
     assert_eq!((in_files.total(), in_files.heaviest()), (in_memory.total(), in_memory.heaviest()));
     let two = clustering(counts[0], counts[1], 2);
-    let all = lists(&contraction::contract(&in_memory, &two, &run(1)).unwrap());
+    let all = lists(&coarsening::contract(&in_memory, &two, &run(1)).unwrap());
     assert_eq!(lists(&contract(&in_files, &two, ALL)), all);
     // Packed, it is the same graph.
     let before = (lists(&in_files), in_files.edge_weight(), in_files.num_entries());

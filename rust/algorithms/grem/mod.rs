@@ -49,7 +49,7 @@ mod sides;
 use std::sync::Mutex;
 
 use crate::algorithms::multilevel::Goal;
-use crate::algorithms::multilevel::refining::{self, Refine};
+use crate::algorithms::multilevel::refine::{self, Refine};
 use crate::base::{Buffer, Error, Result, Run};
 use crate::capacity::cap;
 use crate::edges::{EdgeStream, TempRecords};
@@ -424,7 +424,7 @@ impl Partitioner for Grem {
         let cap = (!self.faithful).then(|| cap(self.balance, identity.n, self.k));
         let warning = self.warning_of_thin_chunks(&identity);
         let partition = VertexPartition::new(assignment, self.k, loads, cap, identity);
-        let partition = refining::refined(partition, self.refinement(), graph)?;
+        let partition = refine::refined(partition, self.refinement(), graph)?;
         Ok(Outcome { warnings: warning.into_iter().collect(), ..partition.into() })
     }
 }

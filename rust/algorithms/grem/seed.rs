@@ -6,9 +6,7 @@
 
 use super::clusters;
 use super::entries::Entries;
-use crate::algorithms::multilevel::building::Builder;
-use crate::algorithms::multilevel::graph::Graph;
-use crate::algorithms::multilevel::problem::Problem;
+use crate::algorithms::multilevel::model::{Builder, Graph, Problem};
 use crate::algorithms::multilevel::{Effort, Rating, Scheme};
 use crate::base::{Buffer, CancelCheck, Error, NONE, Result, Run};
 

@@ -6,32 +6,31 @@
 //! **Memory.** Beside the adjacency, [`Multilevel::needed`]: 12 bytes per entry, or 24 for more than 64
 //! parts, and 80 per vertex and 24 more per vertex and bound. Each thread beyond the first takes 1 MB and 16 bytes per
 //! part, and no more for long lists. The plan is chosen for one thread, so that it does not depend on the threads, and as
-//! many work as the rest of the memory allows ([`refiner::Size`]). The finest graph is the adjacency itself.
+//! many threads work as the rest of the memory allows ([`model::memory`]). The finest graph is the adjacency itself.
 //! Coarser graphs take 8 bytes per entry, and a level that has nearly the entries of the one above it is not
 //! kept. Connections to parts are summed on the fly. Only small graphs have a table of them. Where that is
-//! too much, the largest graphs lie in files ([`semi_external`]).
+//! too much, the largest graphs lie in files ([`driver::semi_external`]).
 //!
-//! **Algorithm.** [`clustering`] clusters the vertices and [`contraction`] contracts the clusters, again and
-//! again, until the graph is small. [`initial`](scheme::initial) partitions that graph by recursive
-//! bisection. During uncoarsening every level is balanced ([`rebalancing`]) and refined ([`jet`], [`fm`] on
-//! small graphs, and [`flows`] where boundaries are short). [`scheme`] says how often each is done, and [`effort`](scheme::effort) when it is worth
-//! more. The caps on vertices always hold. [`bounds`] says what becomes of other loads that are still above a
+//! **Algorithm.** [`coarsening`] clusters the vertices and contracts the clusters, again and again, until the graph is
+//! small. Recursive bisection partitions that graph ([`driver::scheme::initial`]). During uncoarsening
+//! ([`driver::uncoarsening`]) every level is balanced and refined by a list of [`refinement`] steps.
+//! [`driver::scheme`] says how often each is done, and [`driver::scheme::effort`] how many rounds of improvement follow.
+//! The caps on vertices always hold. [`driver::bounds`] says what becomes of other loads that are still above a
 //! cap in the end, and how every part gets its least number of vertices. A loose bound on volume is
-//! left out at first ([`loose`]).
+//! left out at first ([`driver::relaxed_bounds`]).
 //!
-//! If the objective is the communication volume, the partition is refined for it at the end ([`halo`]). If
-//! parts are on machines, an edge between machines costs more than others ([`topology`], [`prices`]).
+//! If the objective is the communication volume, the partition is refined for it at the end ([`refinement::halo`]). If
+//! parts are on machines, an edge between machines costs more than others ([`driver::process_mapping`]).
 //!
-//! [`refining`] improves a given partition, and [`updating`] keeps most of one where the graph, the bounds or
-//! the number of parts have changed.
+//! [`refine`] improves a given partition, and [`update`] keeps most of one where the graph, the bounds or
+//! the number of parts have changed. [`order`] numbers the vertices so that clusters stay together.
 //!
-//! **Structure.** A [`goal`] is what users ask of a partition, whatever it begins with ([`start`]). A [`problem`]
-//! says what is partitioned, and under what. [`bounds`] makes it of a graph and a goal. [`coarsening`] contracts
-//! level after level as a policy says, into a store in memory or in files. [`uncoarsening`] runs a list of
-//! [`refiner`]s on each.
+//! **Folders**, lowest first. [`model`]: what is partitioned and under what, and the memory that each step takes.
+//! [`refinement`]: the steps that improve an assignment. [`coarsening`]: clusters and levels. [`driver`]: what makes a
+//! partition of these.
 //!
-//! Parts may have different sizes, and vertices may be fixed to parts ([`graph`]). In the end parts may be made
-//! connected ([`connected`]).
+//! Parts may have different sizes, and vertices may be fixed to parts ([`model::graph`]). In the end parts may be made
+//! connected ([`refinement::fragments`]).
 //!
 //! Weights of records multiply cut and gains. Volumes stay sums of degrees.
 //!
@@ -45,144 +44,30 @@
 //! Meyerhenke, Sanders and Schulz, "Partitioning Complex Networks via Size-Constrained Clustering", SEA 2014;
 //! Gilbert et al., "Jet: Multilevel Graph Partitioning on Graphics Processing Units", SISC 2024.
 
-pub(crate) mod assignment;
-mod boundary_gains;
-pub(crate) mod bounds;
-pub(crate) mod building;
-pub(crate) mod clustering;
-mod coarsening;
-mod connected;
-pub(crate) mod connectivity;
-pub(crate) mod contraction;
-mod dealing;
-mod divided;
-mod entries;
-mod exchange;
-mod filling;
-mod fixed;
-mod flow_cutter;
-mod flows;
-pub(crate) mod fm;
-pub(crate) mod gain_table;
-pub(crate) mod goal;
-pub(crate) mod graph;
-mod greedy;
-mod halo;
-pub(crate) mod jet;
-mod keeping;
-mod loose;
-pub(crate) mod migration;
-mod move_gains;
-mod moves;
-mod objective;
-pub(crate) mod ordering;
-mod placing;
-pub(crate) mod prices;
-pub(crate) mod problem;
-pub(crate) mod rebalancing;
-pub(crate) mod refiner;
-pub(crate) mod refining;
-pub(crate) mod relief;
-mod rounds;
-pub(crate) mod scheme;
-pub(crate) mod semi_external;
-mod start;
-mod symmetry;
-mod topology;
-mod uncoarsening;
-pub(crate) mod updating;
+pub(crate) mod coarsening;
+pub(crate) mod driver;
+pub(crate) mod model;
+pub(crate) mod order;
+pub(crate) mod refine;
+pub(crate) mod refinement;
+pub(crate) mod update;
 
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::base::{Error, Result, Run};
 use crate::graph::Csr;
 use crate::partition::parameters::{
     Fixed, Flag, Folder, Integers, Number, Ranges, Ratio, Seed, Sizes, Weighings, Whole, parameters, words,
 };
-use crate::partition::{Given, Input, Need, Outcome, Partitioner, Prepared, Shape, Value, VertexPartition};
-pub use clustering::Rating;
-use goal::bounds_of;
-pub use goal::{Bound, Goal};
-pub use problem::Objective;
-pub use scheme::{Effort, Scheme};
-pub use semi_external::{Costs, Path, Plan};
-use start::Start;
-use symmetry::check_symmetry;
+use crate::partition::{Given, Input, Need, Outcome, Partitioner, Prepared, Shape, Value};
+pub use coarsening::Rating;
+use driver::scheme::effort::MOST_ROUNDS;
+pub use driver::{Costs, Effort, Multilevel, Path, Plan, Scheme};
+use model::{BALANCE, WEIGHT_BALANCE, bounds_of};
+pub use model::{Bound, Goal, Objective};
 
 /// Seconds from which on the expected time is announced.
 const LONG: f64 = 10.0;
-
-/// Parameters of the multilevel partitioner.
-#[derive(Debug, Clone)]
-pub struct Multilevel {
-    /// What the partition has to keep, and should have little of.
-    pub goal: Goal,
-    /// How much work to do.
-    pub effort: Effort,
-    /// Where the levels lie. By default the first path that fits into memory is taken.
-    pub path: Option<Path>,
-    /// Share of the entries that the last of the levels out of memory may have.
-    pub sample: Option<f64>,
-    /// The directory of checkpoints, if levels lie in files.
-    pub checkpoints: Option<PathBuf>,
-}
-
-impl From<Goal> for Multilevel {
-    fn from(goal: Goal) -> Self {
-        Self { goal, effort: Effort::Default, path: None, sample: None, checkpoints: None }
-    }
-}
-
-impl Multilevel {
-    /// The defaults for `k` parts.
-    pub fn new(k: u32) -> Self {
-        Goal::new(k).into()
-    }
-
-    /// Refuses parameters that are invalid for a graph of `n` vertices.
-    pub fn validate(&self, n: u64) -> Result<()> {
-        self.goal.validate(n)?;
-        self.validate_plan()
-    }
-
-    /// Bytes that a partition in memory needs beside an adjacency of `n` vertices and `entries` entries, with so many
-    /// threads.
-    pub fn needed(&self, n: u64, entries: u64, threads: usize) -> u64 {
-        let (goal, size) = (&self.goal, self.goal.size(n, entries, threads as u64));
-        size.of_partition()
-            .max(refiner::memory(&goal.objective.refiners::<1>(), &size))
-            .saturating_add(size.of_threads())
-            .saturating_add(goal.machines.as_ref().map_or(0, |_| topology::memory(n, entries)))
-            .saturating_add(goal.memory(n))
-    }
-
-    /// Partitions the graph of `csr`.
-    pub fn partition(&self, csr: &Csr, run: &Run) -> Result<VertexPartition> {
-        self.partition_in_rounds(csr, run).map(|(partition, _)| partition)
-    }
-
-    /// The partition, and the number of rounds of improvement.
-    pub fn partition_in_rounds(&self, csr: &Csr, run: &Run) -> Result<(VertexPartition, u64)> {
-        let n = csr.graph().n;
-        self.validate(n)?;
-        self.partition_planned(csr, run).map(|(partition, rounds, _)| (partition, rounds))
-    }
-
-    /// The partition, the number of rounds of improvement, and the plan.
-    fn partition_planned(&self, csr: &Csr, run: &Run) -> Result<(VertexPartition, u64, Plan)> {
-        check_symmetry(csr, run)?;
-        let placement = self.placement(csr, run)?;
-        let _reserved = run.reserve(placement.used);
-        run.begin("partition", csr.graph().n + csr.num_entries());
-        let (partition, rounds) = self.goal.partition(Start::Anew(self.effort, &placement), csr, run)?;
-        if let Some(checkpoints) = placement.checkpoints {
-            checkpoints.remove(run);
-        }
-        Ok((partition, rounds, placement.plan))
-    }
-}
 
 words! {
     /// How much work to do, by its name.
@@ -197,9 +82,6 @@ words! {
         Best = "best",
     }
 }
-
-/// Rounds that may be asked for, at most.
-const MOST_ROUNDS: u32 = 1 << 20;
 
 parameters! {
     /// Partition the vertices with a multilevel scheme: few cut edges, for graphs of any size.
@@ -228,7 +110,7 @@ parameters! {
     ///        [1, 3]])
     pub struct Parameters => "multilevel", [Vertices], reads weights;
     /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices.
-    balance: Ratio = 1.03;
+    balance: Ratio = BALANCE;
     /// A ratio from 0 to 1: every part gets at least ``floor(min_balance * n / k)`` vertices. Above 0 it is at least one,
     /// which more parts than vertices cannot have (``CapacityError``). By default parts may be empty.
     min_balance: Option<Number>;
@@ -241,7 +123,7 @@ parameters! {
     balance_on: Weighings;
     /// A ratio >= 1: no part gets more than ``ceil(balance_on_ratio * W / k)`` of a total weight W, as in
     /// :func:`spring`.
-    balance_on_ratio: Ratio = 1.05;
+    balance_on_ratio: Ratio = WEIGHT_BALANCE;
     /// How large each part is to be relative to the others, as ``[2, 1, 1]``: k finite numbers above 0. Every bound follows
     /// them: a part of share s has at most ``ceil(balance * n * s / S)`` vertices, where S is the sum of ``sizes``, and at
     /// least ``floor(min_balance * n * s / S)``. By default all are equal.
@@ -293,7 +175,7 @@ impl TryFrom<Parameters> for Multilevel {
 
     fn try_from(given: Parameters) -> Result<Self> {
         let effort = match given.effort {
-            Work::Best => in_rounds(given.rounds, given.time_limit)?,
+            Work::Best => Effort::best(given.rounds, given.time_limit)?,
             work => {
                 let limits = [("time_limit", given.time_limit.is_some()), ("rounds", given.rounds.is_some())];
                 if let Some((name, _)) = limits.into_iter().find(|&(_, is_given)| is_given) {
@@ -325,17 +207,6 @@ impl TryFrom<Parameters> for Multilevel {
             checkpoints: given.checkpoints,
         })
     }
-}
-
-/// The best effort within these limits.
-fn in_rounds(rounds: Option<u32>, time_limit: Option<f64>) -> Result<Effort> {
-    let limit = time_limit.map(|seconds| {
-        Duration::try_from_secs_f64(seconds).map_err(|_| {
-            let what = format!("{seconds} seconds. Use a number of seconds of at least 0");
-            Error::parameter("time_limit", what)
-        })
-    });
-    Ok(Effort::Best { rounds: rounds.map(u64::from), time_limit: limit.transpose()? })
 }
 
 impl Ranges for Multilevel {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use self::edge::{BandCount, SigmaEdge};
 use self::vertex::Objective;
 use crate::algorithms::edge_streams::refining::PASSES;
-use crate::algorithms::multilevel::refining::{self, Refine};
+use crate::algorithms::multilevel::refine::{self, Refine};
 use crate::base::{Error, Result, Run};
 use crate::exec::shuffle::check_records;
 use crate::graph::Csr;
@@ -129,7 +129,7 @@ impl Partitioner for Sigma {
         let (outcome, balance): (Outcome, f64) = match self.of {
             Of::Vertices => {
                 let partition = self.partition_vertices(&graph.csr, graph.run)?;
-                (refining::refined(partition, self.refinement(), graph)?.into(), self.vertex_balance())
+                (refine::refined(partition, self.refinement(), graph)?.into(), self.vertex_balance())
             }
             Of::Edges => {
                 let sigma = self.edges();

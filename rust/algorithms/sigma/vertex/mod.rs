@@ -40,10 +40,9 @@ mod columns;
 mod preassignment;
 mod streaming;
 
-use super::Sigma;
-use super::preference;
 use super::preference::{Weight, preferred_parts};
-use crate::algorithms::multilevel::refining::Refine;
+use super::{Sigma, preference};
+use crate::algorithms::multilevel::refine::Refine;
 use crate::algorithms::multilevel::{Bound, Goal};
 use crate::base::{Buffer, Result, Run};
 use crate::capacity::{LeastLoaded, Load, PartLoads, cap, fits, place_last, plus, repair};

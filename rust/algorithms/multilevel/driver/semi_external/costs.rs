@@ -1,0 +1,318 @@
+//! What each plan costs, said before it is carried out: memory, temporary files, bytes read and written,
+//! seconds.
+//!
+//! **Memory and files** are upper bounds. For the files these are the spilled sums of a contraction (12 bytes
+//! each, at most one per entry), the lists of the levels (8 per entry, and no level has more entries than the
+//! graph), and the adjacency, if it lies in files, perhaps with its packed lists, which take no more than the
+//! plain ones.
+//!
+//! **Bytes read and written** are expectations: all that passes over lists in files touch. A page cache that
+//! holds the files saves all of the reads. One that holds half of them saves little, since passes read from
+//! front to back. Lists that do not fit into the memory left over are packed
+//! ([`packed`](crate::algorithms::multilevel::model::graph::Graph::packed)), which takes two passes over the plain
+//! lists. The size of packed lists depends on the order of the vertices. It is taken to be arbitrary.
+//!
+//! **Seconds** are a sum over the steps: entries times a constant, divided by what the threads are worth. A
+//! disk adds the bytes divided by its rate, as if nothing were read ahead. Expect a factor of two. The
+//! constants are those below. Measured: processor time of one thread on a server of 2024 (2 cores, 24 GB),
+//! for R-MAT and planted graphs (n = 2^20, 16 M records, k = 8 and 32) whose files were in the page cache.
+//! Caches of the processor hold less of the vertices of a larger graph. There it takes longer.
+
+use super::path;
+use super::path::{Path, Plan};
+use crate::algorithms::multilevel::coarsening::LEAST_DEGREE;
+use crate::algorithms::multilevel::{Bound, Multilevel, Objective};
+use crate::base::{Run, bytes};
+use crate::graph::Csr;
+use crate::graph::csr::expected;
+use crate::partition::Input;
+
+/// Bytes per second of the disk that notes suppose.
+pub(crate) const DISK: f64 = 0.5e9;
+
+/// Nanoseconds per entry: the adjacency is built, clusters are found in all rounds, contracted, refined in
+/// all iterations.
+const BUILD: f64 = 30.0;
+const CLUSTER: f64 = 60.0;
+const CONTRACT: f64 = 70.0;
+const REFINE: f64 = 125.0;
+/// Nanoseconds per entry of a graph whose levels lie in memory, for all levels. Nanoseconds per vertex of the
+/// top.
+const MEMORY: f64 = 220.0;
+const VERTEX: f64 = 20_000.0;
+/// How much longer refinement and the partition of the top take under several bounds. Loose ones hardly count.
+const BOUNDS: f64 = 3.0;
+/// How much longer partitions for machines take, and partitions with a low communication volume.
+const MACHINES: f64 = 4.5;
+const VOLUME: f64 = 2.0;
+/// What each thread beyond the first is worth.
+const THREAD: f64 = 0.7;
+/// Passes over a level: for clusters and their contraction, and for refinement in all iterations and in one.
+const PASSES: [f64; 3] = [5.0, 21.0, 5.0];
+/// Passes over the top, whose levels are smaller.
+const TOP: f64 = 25.0;
+/// Nanoseconds that an entry takes longer in each pass if lists are packed.
+const UNPACK: f64 = 2.0;
+/// Passes over plain lists that pack them. Bytes of a packed entry of a level.
+const PACKING: f64 = 2.0;
+const PACKED: f64 = 4.0;
+/// Entries of a level per entry of the finer one, and of the next one; spilled sums per entry.
+const LEVEL: [f64; 2] = [0.6, 0.15];
+const SUMS: f64 = 0.8;
+
+/// What a partition by a plan costs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Costs {
+    /// The plan.
+    pub plan: Plan,
+    /// The memory limit that leads to it.
+    pub memory: u64,
+    /// Bytes of it that are for what comes beside the adjacency.
+    pub beside: u64,
+    /// Whether the adjacency lies in files.
+    pub outside: bool,
+    /// Bytes of temporary files, at most.
+    pub files: u64,
+    /// Bytes read.
+    pub read: u64,
+    /// Bytes written.
+    pub written: u64,
+    /// Seconds, if the page cache holds all files.
+    pub seconds: f64,
+}
+
+impl Costs {
+    /// Seconds with a disk that reads and writes `rate` bytes per second, and no page cache.
+    pub fn seconds_at(&self, rate: f64) -> f64 {
+        self.seconds + (self.read + self.written) as f64 / rate
+    }
+
+    /// The costs as a sentence.
+    pub fn note(&self) -> String {
+        let Plan { path, sample } = self.plan;
+        let (name, cached) = (path.name(), duration(self.seconds));
+        if self.files == 0 {
+            return format!("multilevel: path=\"{name}\", about {cached}");
+        }
+        let sample = if path == Path::Memory { String::new() } else { format!(", sample={sample}") };
+        let (disk, files) = (duration(self.seconds_at(DISK)), bytes(self.files));
+        format!(
+            "multilevel: path=\"{name}\"{sample}, about {cached} if the page cache holds the files, {disk} with a disk of \
+             0.5 GB/s; up to {files} of temporary files"
+        )
+    }
+}
+
+/// `40 s`, `12 min` or `3.1 h`.
+fn duration(seconds: f64) -> String {
+    match seconds {
+        ..10.0 => format!("{seconds:.1} s"),
+        ..120.0 => format!("{seconds:.0} s"),
+        ..7200.0 => format!("{:.0} min", seconds / 60.0),
+        _ => format!("{:.1} h", seconds / 3600.0),
+    }
+}
+
+impl Plan {
+    /// Bytes of its temporary files beside the adjacency, at most.
+    pub fn files(self, n: u64, entries: u64) -> u64 {
+        let kept = self.entries(entries).max(LEAST_DEGREE * n);
+        let kept = kept.saturating_add(kept / 32).min(entries);
+        // A level that gets another one below it needs the lists of both, and the sums in between.
+        let (levels, last) = match self.path {
+            Path::Memory => return 0,
+            Path::OneLevel => (entries.saturating_mul(20), kept.saturating_mul(28)),
+            Path::TwoLevels => (
+                entries.saturating_mul(28),
+                entries.saturating_mul(8).saturating_add(kept.saturating_mul(28)),
+            ),
+        };
+        levels.max(last)
+    }
+}
+
+/// What a memory limit chooses from.
+struct Choice<'a> {
+    n: u64,
+    m: u64,
+    entries: u64,
+    /// Bytes of an entry.
+    each: u64,
+    plans: Vec<(Plan, u64)>,
+    /// The least limits with which the adjacency is built in files, and in memory.
+    least: [u64; 2],
+    run: &'a Run,
+}
+
+impl Choice<'_> {
+    /// Bytes of temporary files that lie in memory.
+    fn in_memory(&self, files: u64) -> u64 {
+        self.run.temporary(self.run.tmp_dir(), files, "").0
+    }
+
+    /// Bytes of the lists of the adjacency.
+    fn lists(&self) -> u64 {
+        self.entries.saturating_mul(self.each)
+    }
+
+    /// Bytes that a plan needs beside the adjacency, and in all.
+    fn needs(&self, (plan, memory): (Plan, u64), outside: bool) -> [u64; 2] {
+        let beside = memory.saturating_add(self.in_memory(plan.files(self.n, self.entries)));
+        let lists = if outside { self.in_memory(self.lists()) } else { self.lists() };
+        [beside, beside.saturating_add(lists).saturating_add(8 * self.n + 8)]
+    }
+
+    /// The plan within a limit, what it needs beside the adjacency, and whether the adjacency lies in files.
+    /// It does if a better plan fits then. So a larger limit never leads to a worse plan.
+    fn within(&self, limit: u64) -> Option<(Plan, u64, bool)> {
+        let [in_files, in_memory] = self.least;
+        let best = self.plans.iter().find(|&&plan| self.needs(plan, true)[1] <= limit);
+        let &best = best.filter(|_| limit >= in_files)?;
+        let [beside, all] = self.needs(best, false);
+        Some((best.0, beside, limit < in_memory || limit < all))
+    }
+
+    /// Bytes of memory that a limit leaves for plain lists in files.
+    fn available(&self, limit: u64, beside: u64, outside: bool) -> u64 {
+        let lists = if outside { 0 } else { self.lists() };
+        let used = beside.saturating_add(lists).saturating_add(8 * self.n + 8);
+        path::available(limit.saturating_sub(used), self.run)
+    }
+
+    /// All limits at which another plan, or another place of the adjacency, may begin.
+    fn limits(&self) -> Vec<u64> {
+        let of_plans = [true, false]
+            .into_iter()
+            .flat_map(|outside| self.plans.iter().map(move |&plan| self.needs(plan, outside)[1]));
+        let mut limits: Vec<u64> = of_plans.chain(self.least).collect();
+        limits.sort_unstable();
+        limits
+    }
+}
+
+/// Bytes and time that add up.
+#[derive(Default)]
+struct Totals {
+    read: f64,
+    written: f64,
+    nanoseconds: f64,
+}
+
+/// The lists of a graph in files.
+struct ListSize {
+    entries: f64,
+    /// Bytes of an entry, plain and packed.
+    each: [f64; 2],
+    /// Bytes of plain lists that stay in memory.
+    available: f64,
+}
+
+impl Totals {
+    /// Adds a number of passes over lists.
+    fn pass(&mut self, ListSize { entries, each: [plain, packed], available }: ListSize, passes: f64) {
+        if plain * entries <= available {
+            self.read += passes * plain * entries;
+            return;
+        }
+        self.read += (PACKING * plain + passes * packed) * entries;
+        self.written += packed * entries;
+        self.nanoseconds += UNPACK * passes * entries;
+    }
+}
+
+impl Multilevel {
+    /// The costs for each memory limit, from the lowest one that is enough. A limit leads to the last of
+    /// these plans whose `memory` is not above it.
+    pub fn costs(&self, input: &Input, run: &Run) -> Vec<Costs> {
+        let choice = self.choice(input, run);
+        let mut steps: Vec<Costs> = Vec::new();
+        for costs in choice.limits().into_iter().filter_map(|limit| self.costs_of(&choice, limit)) {
+            if steps.last().is_none_or(|last| (last.plan, last.outside) != (costs.plan, costs.outside)) {
+                steps.push(costs);
+            }
+        }
+        steps
+    }
+
+    /// The costs within a memory limit, if that is enough.
+    pub fn costs_within(&self, limit: u64, input: &Input, run: &Run) -> Option<Costs> {
+        self.costs_of(&self.choice(input, run), limit)
+    }
+
+    fn choice<'a>(&self, input: &Input, run: &'a Run) -> Choice<'a> {
+        let (shape, weighted) = (input.shape(), input.weights.is_some());
+        let (n, m, entries, each) = (shape.n, shape.m, shape.entries(), if weighted { 8 } else { 4 });
+        let least = Csr::least_budgets(input.edges, weighted, shape.symmetric, run);
+        Choice { n, m, entries, each, plans: self.plans(n, entries), least, run }
+    }
+
+    fn costs_of(&self, choice: &Choice, limit: u64) -> Option<Costs> {
+        let (plan, beside, outside) = choice.within(limit)?;
+        let &Choice { n, m, entries, each, run, .. } = choice;
+        let available = choice.available(limit, beside, outside);
+        let sum = self.sum(choice, plan, outside, available as f64);
+        let building = if outside { entries.saturating_mul(2 + each) } else { 0 };
+        let lists = if outside { choice.lists() } else { 0 };
+        let packed = if lists > available { lists } else { 0 };
+        let times = if self.goal.machines.is_some() { MACHINES } else { 1.0 }
+            * if self.goal.objective == Objective::Halo { VOLUME } else { 1.0 };
+        let build = BUILD * entries as f64;
+        let nanoseconds = build + times * sum.nanoseconds;
+        // The records are read twice.
+        let records = 16.0 * m as f64;
+        let built = building as f64;
+        Some(Costs {
+            plan,
+            memory: limit,
+            beside,
+            outside,
+            files: building.max(lists.saturating_add(packed).saturating_add(plan.files(n, entries))),
+            read: (records + built + times * sum.read) as u64,
+            written: (built + lists as f64 + times * sum.written) as u64,
+            seconds: nanoseconds * 1e-9 / (1.0 + THREAD * (run.threads() - 1) as f64),
+        })
+    }
+
+    /// The costs after the adjacency is built.
+    fn sum(
+        &self,
+        &Choice { n, entries, each, .. }: &Choice,
+        plan: Plan,
+        outside: bool,
+        available: f64,
+    ) -> Totals {
+        let bounds = if self.goal.bounds.iter().all(Bound::is_loose) { 1.0 } else { BOUNDS };
+        let [passes, all, one] = PASSES;
+        let refining = if self.effort.is_little() { one } else { all };
+        let attempts = 1.0 + self.effort.rounds() as f64;
+        let mut sum = Totals::default();
+        let mut here = entries as f64;
+        let packed = if each > 4 { PACKED } else { expected(n, entries) };
+        let mut lists = if outside { [each as f64, packed] } else { [0.0; 2] };
+        if plan.path == Path::Memory {
+            sum.nanoseconds = MEMORY * bounds * attempts * here;
+            sum.pass(ListSize { entries: here, each: lists, available }, (passes + refining) * attempts);
+            return sum;
+        }
+        for (level, share) in LEVEL.iter().enumerate().take(plan.path.levels()) {
+            sum.nanoseconds += (CLUSTER + CONTRACT + REFINE * bounds * refining / all) * here;
+            let spilled = 12.0 * SUMS * here;
+            let coarse = share * here;
+            sum.pass(ListSize { entries: here, each: lists, available }, passes + refining);
+            sum.read += spilled;
+            sum.written += spilled + 8.0 * coarse;
+            let kept = coarse.min(plan.sample * entries as f64);
+            (here, lists) = (coarse, [8.0, PACKED]);
+            if level + 1 == plan.path.levels() && kept < coarse {
+                sum.read += 8.0 * coarse;
+                sum.written += 8.0 * kept;
+                here = kept;
+            }
+        }
+        // The top has far fewer vertices than it may have.
+        let vertices = (plan.path.vertices(n, self.goal.k.into()) / 8) as f64;
+        sum.nanoseconds += bounds * attempts * (MEMORY * here + VERTEX * vertices.min(here));
+        sum.pass(ListSize { entries: here, each: lists, available }, TOP * attempts);
+        sum
+    }
+}
