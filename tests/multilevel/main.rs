@@ -8,6 +8,7 @@ mod common;
 mod bounds;
 mod checkpoints;
 mod hubs;
+mod memory;
 mod objectives;
 mod packed;
 mod partitions;

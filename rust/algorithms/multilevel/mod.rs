@@ -63,7 +63,7 @@ use crate::partition::{Given, Input, Need, Outcome, Partitioner, Prepared, Shape
 pub use coarsening::Rating;
 use driver::scheme::effort::MOST_ROUNDS;
 pub use driver::{Costs, Effort, Multilevel, Path, Plan, Scheme};
-use model::{BALANCE, WEIGHT_BALANCE, bounds_of};
+use model::{BALANCE, WEIGHT_BALANCE, goal};
 pub use model::{Bound, Goal, Objective};
 
 /// Seconds from which on the expected time is announced.
@@ -189,18 +189,7 @@ impl TryFrom<Parameters> for Multilevel {
             }
         };
         Ok(Multilevel {
-            goal: Goal {
-                balance: given.balance,
-                min_balance: given.min_balance,
-                bounds: bounds_of(given.volume_balance, &given.balance_on, given.balance_on_ratio),
-                objective: given.objective,
-                machines: given.machines,
-                sizes: given.sizes,
-                fixed: given.fixed,
-                connected: given.connected,
-                seed: given.seed,
-                ..Goal::new(given.k)
-            },
+            goal: Goal { objective: given.objective, ..goal!(given) },
             effort,
             path: given.path,
             sample: given.sample,

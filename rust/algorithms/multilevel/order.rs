@@ -21,12 +21,10 @@
 //! **Source.** Boldi, Rosa, Santini and Vigna, "Layered Label Propagation", WWW 2011, which combines
 //! clusterings of several resolutions; here they are nested.
 
-use super::coarsening::in_files::{contract as contract_in_files, memory as contraction_memory};
 use super::coarsening::{
-    Clusterer, Clustering, Levels, Next, Policy, Rating, Sample, Step, Store, coarsen,
-    contract as contract_in_memory,
+    Clusterer, Clustering, Levels, Next, Policy, Rating, Sample, Step, Store, coarsen, contraction, in_files,
 };
-use super::model::Graph;
+use super::model::{Graph, Size};
 use crate::base::{Buffer, Result, Run, splitmix64};
 use crate::graph::Csr;
 use crate::partition::validate_start;
@@ -41,11 +39,10 @@ const ROUNDS: u32 = 3;
 /// A level that keeps more of the vertices is the last.
 const STALLED: f64 = 0.95;
 
-/// Bytes per vertex, beside the adjacency and a contracted graph, and per entry of that in memory and in
-/// files.
-const PER_VERTEX: u64 = 40;
-const PER_ENTRY: u64 = 8;
-const PER_ENTRY_IN_FILES: u64 = 20;
+/// Bytes per vertex of the clusters of all levels, and of the orders made of them.
+const CLUSTERS: u64 = 16;
+/// Bytes per entry of a contraction in files.
+const ENTRY_IN_FILES: u64 = 20;
 
 /// The ids of the vertices in their new order. With parts, those of part 0 come first, then those of part 1.
 pub fn order(csr: &Csr, parts: Option<(&[u32], u32)>, seed: u64, run: &Run) -> Result<Buffer<u32>> {
@@ -95,17 +92,22 @@ impl Store<1> for Nested {
         clustering: &Clustering,
     ) -> Result<Graph<'static, 1>> {
         if fits(self.n, graph.num_entries(), run) {
-            return contract_in_memory(graph, clustering, run);
+            return contraction::contract(graph, clustering, run);
         }
         let all = Sample { entries: u64::MAX, seed: 0 };
-        let in_use = PER_VERTEX.saturating_mul(self.n);
-        contract_in_files(graph, clustering, all, run.tmp_dir(), in_use, run)
+        let in_use = CLUSTERS.saturating_mul(self.n).saturating_add(in_files::memory_of_vertices(self.n, 1));
+        in_files::contract(graph, clustering, all, run.tmp_dir(), in_use, run)
     }
 }
 
-/// Whether the contraction of a graph with so many entries fits into memory.
+/// The size of a graph whose clusters are ordered, by one thread.
+fn size(n: u64, entries: u64) -> Size {
+    Size { n, entries, k: 1, bounds: 1, threads: 1 }
+}
+
+/// Whether the contraction of a graph with this number of entries fits into memory.
 fn fits(n: u64, entries: u64, run: &Run) -> bool {
-    PER_VERTEX.saturating_mul(n).saturating_add(PER_ENTRY.saturating_mul(entries)) <= run.budget()
+    CLUSTERS.saturating_mul(n).saturating_add(contraction::memory(&size(n, entries))) <= run.budget()
 }
 
 /// Refuses a graph for which there is no memory.
@@ -113,9 +115,9 @@ fn require(n: u64, entries: u64, run: &Run) -> Result<()> {
     if fits(n, entries, run) {
         return Ok(());
     }
-    let files = PER_ENTRY_IN_FILES.saturating_mul(entries);
+    let files = ENTRY_IN_FILES.saturating_mul(entries);
     let (files, what) = run.temporary(run.tmp_dir(), files, format!("the order of {n} vertices"));
-    let memory = PER_VERTEX.saturating_mul(n).saturating_add(contraction_memory(entries));
+    let memory = CLUSTERS.saturating_mul(n).saturating_add(in_files::memory(&size(n, entries)));
     run.require(memory.saturating_add(files), what)
 }
 

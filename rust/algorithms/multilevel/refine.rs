@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::driver::scheme::effort::{Effort, MOST_ROUNDS};
 use super::driver::{check_symmetry, rounds, start};
-use super::model::{BALANCE, Goal, Objective, Size, WEIGHT_BALANCE, bounds_of};
+use super::model::{Goal, Objective, Size, WEIGHT_BALANCE, goal};
 use crate::base::{Error, Result, Run};
 use crate::graph::Csr;
 use crate::partition::parameters::{
@@ -59,7 +59,7 @@ impl Refine {
     }
 
     fn needed(&self, size: &Size) -> u64 {
-        rounds::memory(self.goal.objective, size).saturating_add(self.goal.memory(size.n))
+        rounds::memory(self.goal.objective, size).saturating_add(self.goal.memory(size))
     }
 
     /// Refines the partition on the graph of `csr`. Returns the number of rounds, too.
@@ -155,20 +155,9 @@ impl TryFrom<Parameters> for Refine {
     type Error = Error;
 
     fn try_from(given: Parameters) -> Result<Self> {
-        let ratio = given.balance_on_ratio.unwrap_or(WEIGHT_BALANCE);
-        let goal = Goal {
-            balance: given.balance.unwrap_or(BALANCE),
-            min_balance: given.min_balance,
-            bounds: bounds_of(given.volume_balance, &given.balance_on, ratio),
-            objective: given.objective.unwrap_or_default(),
-            machines: given.machines,
-            sizes: given.sizes,
-            fixed: given.fixed,
-            connected: given.connected.unwrap_or(false),
-            seed: given.seed,
-            ..Goal::new(given.k)
-        };
-        Ok(Refine { start: given.partition, goal, effort: Effort::best(given.rounds, given.time_limit)? })
+        let effort = Effort::best(given.rounds, given.time_limit)?;
+        let goal = Goal { objective: given.objective.unwrap_or_default(), ..goal!(given) };
+        Ok(Refine { start: given.partition, goal, effort })
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::driver::repartitioning::{OldParts, count};
 use super::driver::{check_symmetry, rounds, start};
-use super::model::{BALANCE, Goal, Objective, Size, WEIGHT_BALANCE, bounds_of};
+use super::model::{Goal, Objective, Size, WEIGHT_BALANCE, goal};
 use crate::base::{Buffer, Error, NONE, Result, Run};
 use crate::capacity::MAX_PARTS;
 use crate::graph::Csr;
@@ -69,7 +69,7 @@ impl Update {
     /// Bytes beside the adjacency.
     fn needed(&self, size: &Size) -> u64 {
         let rounds = rounds::memory(self.goal.objective, size);
-        rounds.saturating_add(16 * size.n).saturating_add(self.goal.memory(size.n))
+        rounds.saturating_add(16 * size.n).saturating_add(self.goal.memory(size))
     }
 
     /// Updates the partition for the graph of `csr`. Returns what became of the parts, too.
@@ -239,19 +239,7 @@ impl TryFrom<Parameters> for Update {
     type Error = Error;
 
     fn try_from(given: Parameters) -> Result<Self> {
-        let ratio = given.balance_on_ratio.unwrap_or(WEIGHT_BALANCE);
-        let goal = Goal {
-            balance: given.balance.unwrap_or(BALANCE),
-            min_balance: given.min_balance,
-            bounds: bounds_of(given.volume_balance, &given.balance_on, ratio),
-            machines: given.machines,
-            sizes: given.sizes,
-            fixed: given.fixed,
-            connected: given.connected.unwrap_or(false),
-            seed: given.seed,
-            ..Goal::new(given.k)
-        };
-        Ok(Update { start: given.partition, moves: given.moves, goal })
+        Ok(Update { start: given.partition, moves: given.moves, goal: goal!(given) })
     }
 }
 

@@ -98,6 +98,23 @@ impl Clustering {
         Ok(Self { cluster_of, count: n })
     }
 
+    /// Calls `visit` with the cluster of each neighbour of `v` outside its own `cluster`, and the weight of the edge.
+    #[inline(always)]
+    pub(crate) fn each_outside<const D: usize>(
+        &self,
+        graph: &Graph<D>,
+        v: u32,
+        cluster: u32,
+        mut visit: impl FnMut(u32, u32),
+    ) {
+        graph.each(v, |u, w| {
+            let other = self.cluster_of[u as usize];
+            if other != cluster {
+                visit(other, w);
+            }
+        });
+    }
+
     /// Labels of the clusters, given labels of the vertices. All vertices of a cluster must have the same
     /// label.
     pub fn labels(&self, of_vertices: &[u32], run: &Run) -> Result<Buffer<u32>> {

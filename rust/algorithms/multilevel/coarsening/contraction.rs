@@ -4,12 +4,14 @@
 //! appends what they got, in order. A wave is small, so that its lists hardly count beside the two graphs. Clusters with
 //! long lists are left out of it. All threads sum up one after the other, in one array ([`SharedSums`]), and its entries go
 //! straight into the graph.
+
 use super::clustering::Clustering;
-use crate::algorithms::multilevel::model::{Builder, Graph, Lists};
+use crate::algorithms::multilevel::model::{Builder, Graph, Lists, Size};
 use crate::base::{Buffer, Result, Run};
 use crate::capacity::plus;
 use crate::exec::{scratches, share};
 use crate::sets::{Groups, RatingMap, SharedSums};
+
 /// Clusters that a thread sums the edges of at a time, at most and at least.
 const CLUSTERS: usize = 512;
 const LEAST: usize = 16;
@@ -23,6 +25,12 @@ const BITS: u32 = 31;
 /// How many members ahead clusters are prefetched, and of how many neighbours.
 pub(crate) const AHEAD: usize = 2;
 pub(crate) const MOST_AHEAD: usize = 64;
+
+/// Bytes of the contraction of a graph of this size beside its clusters: the members of each, and the coarser graph, which
+/// may be as large.
+pub(crate) fn memory(size: &Size) -> u64 {
+    size.n.saturating_mul(16 + 8 * size.bounds).saturating_add(size.entries.saturating_mul(8))
+}
 
 /// By how many bits weights of edges are shifted, so that those of a vertex of the coarser graph fit into 32
 /// bits. It matters from 2^30 edges on.
@@ -55,12 +63,7 @@ pub fn contract<const D: usize>(
                 graph.prefetch_neighbours(later, MOST_AHEAD, cluster_of);
             }
             weight = plus(weight, graph.weight(v));
-            graph.each(v, |u, w| {
-                let other = cluster_of[u as usize];
-                if other != cluster {
-                    map.add(other, w);
-                }
-            });
+            clustering.each_outside(graph, v, cluster, |other, w| _ = map.add(other, w));
         }
         lists.vertex(map, shift, weight)
     };
@@ -85,7 +88,7 @@ pub fn contract<const D: usize>(
             match lists {
                 [lists] if !lists.is_whole() => builder.append_with(lists, |builder, cluster| {
                     let members = members.group(cluster);
-                    sum_up_long(graph, cluster_of, (cluster, members), &mut long, builder, run)
+                    sum_up_long(graph, clustering, (cluster, members), &mut long, builder, run)
                 })?,
                 lists => builder.append(lists, run)?,
             }
@@ -97,7 +100,7 @@ pub fn contract<const D: usize>(
 /// Adds a cluster whose members have many entries to a graph. All threads sum them up.
 fn sum_up_long<const D: usize>(
     graph: &Graph<D>,
-    cluster_of: &[u32],
+    clustering: &Clustering,
     (cluster, members): (u32, &[u32]),
     sums: &mut SharedSums,
     builder: &mut Builder<D>,
@@ -109,7 +112,7 @@ fn sum_up_long<const D: usize>(
     share(&mut threads, pieces, run, |(), (v, piece)| {
         let mut adder = sums.adder();
         graph.each_of(v, piece, |u, w| {
-            let other = cluster_of[u as usize];
+            let other = clustering.cluster_of[u as usize];
             if other != cluster {
                 adder.add(other, w);
             }
@@ -120,7 +123,7 @@ fn sum_up_long<const D: usize>(
     for &v in members {
         weight = plus(weight, graph.weight(v));
         graph.each(v, |u, _| {
-            let other = cluster_of[u as usize];
+            let other = clustering.cluster_of[u as usize];
             match sums.take(other) {
                 0 => {}
                 sum => builder.entry(other, (sum >> shift).max(1)),

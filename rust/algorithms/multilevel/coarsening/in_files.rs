@@ -12,7 +12,7 @@
 //! **Replicas** of a divided run spill the sums of their own vertices, each to a file that all of them see. Each
 //! sums a run of the buckets, which it reads from the files of all.
 //!
-//! **Memory.** 4 bytes per vertex of the coarse graph and what that takes beside its lists; per thread the
+//! **Memory.** [`memory`]: 4 bytes per vertex of the coarse graph and what that takes beside its lists; per thread the
 //! buffers of all buckets, and one bucket.
 //!
 //! **Disk.** 12 bytes per sum of a vertex, at most one per entry, while it works. 8 per coarse entry
@@ -29,10 +29,10 @@ use bytemuck::{Pod, Zeroable};
 use super::clustering::Clustering;
 use super::contraction::{AHEAD, MOST_AHEAD, shift};
 use super::sampling::{Histogram, Sample};
-use crate::algorithms::multilevel::model::Graph;
 use crate::algorithms::multilevel::model::graph::sum_of;
+use crate::algorithms::multilevel::model::{Graph, Size};
 use crate::base::{Buffer, Result, Run, TempFile, locked, reserved, zeros};
-use crate::capacity::{Load, plus};
+use crate::capacity::Load;
 use crate::exec::spill::{PIECE, Spill, SpillReader};
 use crate::exec::{map, scan, spill};
 use crate::sets::{RatingMap, SharedSums};
@@ -64,10 +64,16 @@ fn unit(entries: u64) -> u64 {
     UNIT.max(entries / UNITS)
 }
 
-/// Bytes that a contraction of `entries` entries needs with one thread, beside what grows with the vertices.
-pub(crate) fn memory(entries: u64) -> u64 {
-    let (directory, each) = memory_of(entries);
-    directory + each
+/// Bytes of the contraction of a graph of this size beside its clusters, with one thread: the buckets, and beside the
+/// lists of the coarser graph its offsets, weights and sums of a long list.
+pub(crate) fn memory(size: &Size) -> u64 {
+    let (directory, each) = memory_of(size.entries);
+    memory_of_vertices(size.n, size.bounds).saturating_add(directory + each)
+}
+
+/// Bytes of what grows with the vertices.
+pub(crate) fn memory_of_vertices(n: u64, bounds: u64) -> u64 {
+    n.saturating_mul(16 + 8 * bounds)
 }
 
 /// Bytes of the directory, and of each worker.
@@ -102,10 +108,7 @@ pub(crate) fn weights_of<const D: usize>(
     run: &Run,
 ) -> Result<Buffer<Load<D>>> {
     let mut weights: Buffer<Load<D>> = Buffer::zeroed(clustering.count, "graph: weights")?;
-    run.each(graph.len(), |v| {
-        let weight = &mut weights[clustering.cluster_of[v as usize] as usize];
-        *weight = plus(*weight, graph.weight(v));
-    })?;
+    graph.add_weights(&mut weights, |v| clustering.cluster_of[v as usize], run)?;
     Ok(weights)
 }
 
@@ -225,16 +228,11 @@ impl Buckets {
                         let sums = &mut locked(&long);
                         let mut push =
                             |[to, weight]: [u32; 2]| writer.push(bucket, EdgeSum { from: own, to, weight });
-                        each_long_sum(graph, cluster_of, v, sums, &mut push)?;
+                        each_long_sum(graph, clustering, v, sums, &mut push)?;
                         continue;
                     }
                     map.begin(graph.degree(v), *count);
-                    graph.each(v, |u, w| {
-                        let other = cluster_of[u as usize];
-                        if other != own {
-                            map.add(other, w);
-                        }
-                    });
+                    clustering.each_outside(graph, v, own, |other, w| _ = map.add(other, w));
                     for [to, weight] in map.sums() {
                         writer.push(bucket, EdgeSum { from: own, to, weight })?;
                     }
@@ -269,23 +267,17 @@ fn units<const D: usize>(graph: &Graph<D>) -> Vec<Range<u32>> {
 /// Hands out the sums of the edges from `v`, whose list is long, to the other clusters.
 fn each_long_sum<const D: usize>(
     graph: &Graph<D>,
-    cluster_of: &[u32],
+    clustering: &Clustering,
     v: u32,
     sums: &mut SharedSums,
     take: &mut impl FnMut([u32; 2]) -> Result<()>,
 ) -> Result<()> {
-    let (sums, own) = (sums.share(1)?, cluster_of[v as usize]);
+    let (sums, own) = (sums.share(1)?, clustering.cluster_of[v as usize]);
     let mut adder = sums.adder();
-    graph.each(v, |u, w| {
-        let other = cluster_of[u as usize];
-        if other != own {
-            adder.add(other, w);
-        }
-    });
+    clustering.each_outside(graph, v, own, |other, w| adder.add(other, w));
     drop(adder);
     let mut done = Ok(());
-    graph.each(v, |u, _| {
-        let other = cluster_of[u as usize];
+    clustering.each_outside(graph, v, own, |other, _| {
         let sum = sums.take(other);
         if sum > 0 && done.is_ok() {
             done = take([other, sum]);

@@ -14,6 +14,7 @@ use crate::base::{Buffer, Result, Run};
 pub use clustering::{Clusterer, Clustering, Rating};
 pub use contraction::contract;
 pub use sampling::{LEAST_DEGREE, Sample};
+
 /// Clusters of the level above, and the graph that they make.
 pub(crate) type Level<const D: usize> = (Clustering, Graph<'static, D>);
 

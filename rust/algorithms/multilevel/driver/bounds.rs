@@ -23,7 +23,9 @@
 //! **Least number of vertices.** In the end parts with too few vertices take some from parts that can spare
 //! them ([`fill`]). Each part has at least `min_balance` times its share of the vertices, rounded down, and one
 //! where this is 0 but the ratio is not. If parts are to be connected, fragments move then ([`connect`]).
+
 use super::start::{Machines, Start};
+use crate::algorithms::multilevel::model::graph::WeightOf;
 use crate::algorithms::multilevel::model::{Assignment, Bound, Goal, Graph, MOST_BOUNDS, Problem, copied};
 use crate::algorithms::multilevel::refinement::Refiner;
 use crate::algorithms::multilevel::refinement::balance::Rebalance;
@@ -31,9 +33,10 @@ use crate::algorithms::multilevel::refinement::balance::bin_packing::deal;
 use crate::algorithms::multilevel::refinement::balance::vertex_counts::fill;
 use crate::algorithms::multilevel::refinement::fragments::connect;
 use crate::base::{Buffer, Result, Run, reserved};
-use crate::capacity::{BalanceOn, Load, RepairOutcome, Shares, excess, plus, repair};
+use crate::capacity::{BalanceOn, Load, RepairOutcome, Shares, excess, repair};
 use crate::graph::Csr;
 use crate::partition::{Capacity, VertexPartition};
+
 impl Goal {
     /// Partitions the graph of `csr` under all bounds at once.
     pub(crate) fn bounded(&self, start: Start, csr: &Csr, run: &Run) -> Result<(VertexPartition, u64)> {
@@ -55,16 +58,12 @@ impl Goal {
                 None => u64::from(index == 0),
             })
         };
-        let available = start.available(
-            &self.size(csr.graph().n, csr.most_entries(), run.threads() as u64),
-            objective,
-            run,
-        );
         let shares = self.shares()?;
         let alone = self.volume_alone(start, &shares, csr.graph().n);
-        let available = if alone.is_some() { u64::MAX } else { available };
-        let labels = self.labels();
-        let graph = Graph::finest(csr, &weigh, run)?.with_fixed(labels).packed(available, run)?;
+        let graph = match alone {
+            Some(_) => Graph::finest(csr, &weigh, run)?.with_fixed(self.labels()),
+            None => self.graph(start, csr, &weigh, run)?,
+        };
         let n = graph.len() as u64;
         let asked_of = |shares: &Shares| -> Vec<Load<D>> {
             let mut caps: Vec<Load<D>> = shares.caps(self.balance, n).map(first).collect();
@@ -79,12 +78,9 @@ impl Goal {
         let (asked, least) = (asked_of(&shares), self.least(n)?);
         let caps = with_fixed_loads(&graph, caps_of(&shares), run)?;
         let problem = Problem { least: &least, objective, ..Problem::new(&graph, &caps, seed, run) };
-        let machines = self.several_machines();
-        let plain = machines.and_then(|parts| shares.of_groups(parts)).map(|shares| caps_of(&shares));
-        let machines = machines.map(|parts| Machines { parts, plain: plain.as_deref() });
         let (part_of, rounds) = match alone {
             Some(bound) => self.under_one(bound, start, &shares, csr, run)?,
-            None => start.parts(&problem, 1 + bounds.len(), machines)?,
+            None => self.parts(start, &problem, 1 + bounds.len(), &shares, caps_of)?,
         };
         let mut assignment = problem.assignment(part_of)?;
         let caps = if start.is_in_order() { raised(&assignment.loads, &caps, gives_way) } else { caps };
@@ -120,22 +116,41 @@ impl Goal {
         run: &Run,
     ) -> Result<(Buffer<u32>, u64)> {
         let &Goal { objective, seed, .. } = self;
-        let available = start.available(
-            &self.size(csr.graph().n, csr.most_entries(), run.threads() as u64),
-            objective,
-            run,
-        );
         let weigh = |v| [bound.weight(csr, v)];
-        let labels = self.labels();
-        let graph = Graph::finest(csr, &weigh, run)?.with_fixed(labels).packed(available, run)?;
+        let graph = self.graph(start, csr, &weigh, run)?;
         let caps_of =
             |shares: &Shares| bound.caps(csr, shares).into_iter().map(|cap| [cap]).collect::<Vec<_>>();
         let caps = with_fixed_loads(&graph, caps_of(shares), run)?;
         let problem = Problem { objective, ..Problem::new(&graph, &caps, seed, run) };
+        self.parts(start, &problem, 0, shares, caps_of)
+    }
+
+    /// The graph of `csr`, packed if its lists lie in files and do not fit into the memory that is left.
+    fn graph<'a, const D: usize>(
+        &'a self,
+        start: Start,
+        csr: &'a Csr,
+        weigh: &'a WeightOf<'a, D>,
+        run: &Run,
+    ) -> Result<Graph<'a, D>> {
+        let size = self.size(csr.graph().n, csr.most_entries(), run.threads() as u64);
+        let available = start.available(&size, self.objective, run);
+        Graph::finest(csr, weigh, run)?.with_fixed(self.labels()).packed(available, run)
+    }
+
+    /// Parts of the vertices of a problem, and the number of rounds. `caps_of` gives the caps of other shares: of machines.
+    fn parts<const D: usize>(
+        &self,
+        start: Start,
+        problem: &Problem<D>,
+        bounds: usize,
+        shares: &Shares,
+        caps_of: impl Fn(&Shares) -> Vec<Load<D>>,
+    ) -> Result<(Buffer<u32>, u64)> {
         let machines = self.several_machines();
         let plain = machines.and_then(|parts| shares.of_groups(parts)).map(|shares| caps_of(&shares));
         let machines = machines.map(|parts| Machines { parts, plain: plain.as_deref() });
-        start.parts(&problem, 0, machines)
+        start.parts(problem, bounds, machines)
     }
 
     /// The partition, with the loads under all bounds.
@@ -203,12 +218,7 @@ fn with_fixed_loads<const D: usize>(graph: &Graph<D>, caps: Vec<Load<D>>, run: &
         return Ok(caps);
     }
     let mut loads = vec![[0; D]; caps.len()];
-    run.each(graph.len(), |v| {
-        if !graph.may_move(v) {
-            let load = &mut loads[graph.fixed(v) as usize];
-            *load = plus(*load, graph.weight(v));
-        }
-    })?;
+    graph.add_weights(&mut loads, |v| graph.fixed(v), run)?;
     Ok(reached(&loads, &caps))
 }
 
@@ -307,10 +317,7 @@ impl<const D: usize> Limits<'_, D> {
     fn recount(&self, assignment: &mut Assignment<D>) -> Result<()> {
         let Assignment { part_of, loads, .. } = assignment;
         loads.fill([0; D]);
-        self.problem.run.each(part_of.len(), |v| {
-            let load = &mut loads[part_of[v as usize] as usize];
-            *load = plus(*load, self.problem.graph.weight(v));
-        })
+        self.problem.graph.add_weights(loads, |v| part_of[v as usize], self.problem.run)
     }
 
     /// Enforces the bounds in their order. Returns whether all vertices were dealt.

@@ -62,11 +62,16 @@ impl Multilevel {
     /// threads.
     pub fn needed(&self, n: u64, entries: u64, threads: usize) -> u64 {
         let (goal, size) = (&self.goal, self.goal.size(n, entries, threads as u64));
-        size.of_partition()
+        self.scheme()
+            .memory(&size)
             .max(refinement::memory(&goal.objective.refiners::<1>(), &size))
-            .saturating_add(size.of_threads())
-            .saturating_add(goal.machines.as_ref().map_or(0, |_| process_mapping::memory(n, entries)))
-            .saturating_add(goal.memory(n))
+            .saturating_add(goal.machines.as_ref().map_or(0, |_| process_mapping::memory(&size)))
+            .saturating_add(goal.memory(&size))
+    }
+
+    /// The scheme by which the graph is partitioned.
+    pub(crate) fn scheme(&self) -> Scheme {
+        Scheme::new(1 + self.goal.bounds.len(), self.effort)
     }
 
     /// Partitions the graph of `csr`.

@@ -36,21 +36,23 @@ use std::sync::Arc;
 use super::scheme::Scheme;
 use super::scheme::initial::sum;
 use crate::algorithms::multilevel::coarsening::{Clustering, Rating, contract};
-use crate::algorithms::multilevel::model::{Builder, Graph, Prices, Problem, Quality, Solution};
+use crate::algorithms::multilevel::model::{Builder, Graph, Prices, Problem, Quality, Size, Solution};
 use crate::base::{Buffer, Error, NONE, Result, reserved, splitmix64};
 use crate::capacity::Load;
 
-/// What an edge between machines costs where the plain partition is improved, and where the flat one is.
-const PRICES: [u32; 2] = [2, 8];
+/// What an edge between machines costs where the plain partition is improved.
+const PRICE_FROM_PLAIN: u32 = 2;
+/// What an edge between machines costs where the flat partition is improved.
+const PRICE_FROM_FLAT: u32 = 8;
 /// The largest cut between machines, relative to that of the plain partition, and the largest whole cut,
 /// relative to that of the flat one. Above these, edges cost more.
 const TOLERANCES: [f64; 2] = [1.01, 1.04];
 /// What an edge above a tolerance costs.
 const FINES: [u64; 2] = [64, 8];
 
-/// Bytes for machines, beside the memory of a partition, for `n` vertices and `entries` entries.
-pub(crate) fn memory(n: u64, entries: u64) -> u64 {
-    entries.saturating_mul(8).saturating_add(48 * n)
+/// Bytes for machines beside the memory of a partition: the graph of one, and the four partitions.
+pub(crate) fn memory(size: &Size) -> u64 {
+    size.entries.saturating_mul(8).saturating_add(48 * size.n)
 }
 
 /// The prices under which an edge between machines costs `price`, or less on a graph with very many edges.
@@ -99,8 +101,8 @@ impl<const D: usize> Topology<'_, D> {
             let (part_of, _) = whole.combine(&priced, Rating::Density, pair, seed)?;
             self.judged(part_of, goal)
         };
-        let from_plain = combine([&divided, &grouped], PRICES[0])?;
-        let from_flat = combine([&grouped, &from_plain], PRICES[1])?;
+        let from_plain = combine([&divided, &grouped], PRICE_FROM_PLAIN)?;
+        let from_flat = combine([&grouped, &from_plain], PRICE_FROM_FLAT)?;
         let four = [divided, grouped, from_plain, from_flat];
         let best = four.into_iter().reduce(|best, next| if next.1.beats(best.1) { next } else { best });
         best.map(|(part_of, _)| (part_of, rounds)).ok_or_else(missing)

@@ -20,6 +20,7 @@
 //! times that without the bound, in 1.5 times the time, on every path. On an R-MAT graph (n = 2 M, m = 20 M, k =
 //! 16), where one part has 13 times its share, mending takes 3.0 times the time of no bound for a bound of 2, and
 //! all bounds from the start on 2.1 times, for the same cut.
+
 use super::rounds::Rounds;
 use super::scheme::Effort;
 use super::start::Start;
@@ -28,8 +29,9 @@ use crate::base::{Buffer, Result, Run, reserved};
 use crate::capacity::Shares;
 use crate::graph::Csr;
 use crate::partition::{Capacity, VertexPartition};
-/// Rounds of mending, at most: with the least effort, with little, and with lists in files.
-const ROUNDS: [u64; 3] = [1, 2, 4];
+
+/// Most rounds of mending with lists in files.
+const ROUNDS_IN_ORDER: u64 = 4;
 /// The share of the volume by which the vertices with the highest degrees may exceed the cap of a part.
 const FAR: f64 = 0.45;
 
@@ -54,11 +56,7 @@ impl Goal {
             return Ok((VertexPartition { assignment, volume: Some(volume), ..free }, rounds));
         }
         let in_order = start.is_in_order();
-        let most = match effort {
-            Effort::Fast => Some(ROUNDS[0]),
-            Effort::Quick => Some(ROUNDS[1]),
-            _ => in_order.then_some(ROUNDS[2]),
-        };
+        let most = effort.tuning().mending_rounds.or(in_order.then_some(ROUNDS_IN_ORDER));
         let mending = Rounds { effort: Effort::Best { rounds: most, time_limit: None }, in_order };
         let (partition, _) = self.bounded(Start::Mended(&parts, mending), csr, run)?;
         Ok((partition, rounds))

@@ -32,8 +32,7 @@ use std::sync::Arc;
 use super::rounds::{begin, improve};
 use super::scheme::Effort;
 use super::vertex_groups::{PartialAssignment, VertexGroups};
-use crate::algorithms::multilevel::Rating;
-use crate::algorithms::multilevel::coarsening::{Clusterer, Clustering};
+use crate::algorithms::multilevel::coarsening::{Clusterer, Clustering, Rating};
 use crate::algorithms::multilevel::model::{Connections, Migration, Problem, Solution, copied};
 use crate::algorithms::multilevel::refinement::move_queue::Moves;
 use crate::algorithms::multilevel::refinement::refined;
@@ -41,7 +40,7 @@ use crate::base::{Buffer, NONE, Result, splitmix64};
 use crate::capacity::{Load, fits, plus};
 
 /// The migration penalty in each step, in edges of mean weight.
-const PRICES: [u32; 4] = [8, 1, 0, 0];
+const PENALTIES: [u32; 4] = [8, 1, 0, 0];
 /// Rounds of refinement with each price.
 const ROUNDS: Effort = Effort::Best { rounds: Some(2), time_limit: None };
 /// Groups that a part is made of, at least, and rounds of label propagation to find them.
@@ -87,13 +86,13 @@ struct Updating<'a, const D: usize> {
 impl<const D: usize> Updating<'_, D> {
     fn solve(self) -> Result<(Buffer<u32>, u64)> {
         let start = self.placed()?;
-        let migration = self.migration(PRICES[0]);
+        let migration = self.migration(PENALTIES[0]);
         let mut state = begin(&Problem { migration: migration.as_ref(), ..self.problem }, &start)?;
         drop(start);
         let (needed, budget) = (self.moved(&state.0), self.old_parts.allowed);
         let allowed = budget.max(needed + budget.min(needed / MORE));
         let (mut best, mut rounds) = (judged(&self.problem, &state.0)?, 0);
-        for (step, price) in (0..).zip(PRICES) {
+        for (step, price) in (0..).zip(PENALTIES) {
             let migration = self.migration(price);
             let priced = Problem { migration: migration.as_ref(), ..self.problem };
             let grouped = self.regrouped(&priced, state, splitmix64(priced.seed ^ step))?;

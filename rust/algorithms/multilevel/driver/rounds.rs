@@ -49,9 +49,15 @@ use crate::base::{Buffer, Result, splitmix64};
 const ITERATIONS: u32 = 8;
 /// See [`Jet::patience`].
 const PATIENCE: u32 = 2;
-/// See [`Jet::slack`] and [`Jet::lenience`]: in rounds of even and odd numbers.
-const SLACK: [f64; 2] = [0.1, 0.3];
-const LENIENCE: [f64; 2] = [0.25, 0.75];
+/// What Jet may do in a round: see [`Jet::slack`] and [`Jet::lenience`].
+struct Freedom {
+    slack: f64,
+    lenience: f64,
+}
+/// In rounds of even numbers.
+const LITTLE: Freedom = Freedom { slack: 0.1, lenience: 0.25 };
+/// In rounds of odd numbers.
+const MUCH: Freedom = Freedom { slack: 0.3, lenience: 0.75 };
 
 /// How to refine in rounds.
 #[derive(Debug, Clone, Copy)]
@@ -72,7 +78,7 @@ impl From<Effort> for Rounds {
 pub(crate) fn memory(objective: Objective, size: &Size) -> u64 {
     let refiners = [brought_within::<1>(), searches(objective, true, 0.0, false), finish(objective)];
     let most = refiners.iter().map(|list| refinement::memory(list, size)).max().unwrap_or(0);
-    most.saturating_add(12 * size.n).saturating_add(128 * size.k).saturating_add(size.of_threads())
+    most.saturating_add(12 * size.n).saturating_add(128 * size.k)
 }
 
 /// The refiners that bring given parts within their bounds.
@@ -85,7 +91,8 @@ fn searches<const D: usize>(objective: Objective, is_odd: bool, slack: f64, in_o
     if objective == Objective::Halo && !is_odd {
         return vec![];
     }
-    let (slack, lenience) = (SLACK[usize::from(is_odd)].max(slack), LENIENCE[usize::from(is_odd)]);
+    let freedom = if is_odd { MUCH } else { LITTLE };
+    let (slack, lenience) = (freedom.slack.max(slack), freedom.lenience);
     let jet = Jet { iterations: ITERATIONS, slack, lenience, patience: PATIENCE };
     if in_order { vec![Box::new(jet)] } else { vec![Box::new(jet), Box::new(Greedy)] }
 }

@@ -43,7 +43,8 @@ impl Start<'_> {
         match self {
             Start::Anew(_, placement) => placement.available,
             Start::From(..) | Start::Mended(..) => {
-                path::available(run.budget().saturating_sub(rounds::memory(objective, size)), run)
+                let used = rounds::memory(objective, size).saturating_add(size.of_threads());
+                path::available(run.budget().saturating_sub(used), run)
             }
             Start::Keeping(_) => u64::MAX,
         }

@@ -77,10 +77,7 @@ impl<'a, const D: usize> VertexGroups<'a, D> {
     pub(crate) fn new(graph: &'a Graph<'a, D>, clustering: Clustering, run: &'a Run) -> Result<Self> {
         let Clustering { cluster_of: group_of, count } = clustering;
         let mut weights: Vec<Load<D>> = zeros(count, "weights of groups")?;
-        run.each(graph.len(), |v| {
-            let weight = &mut weights[group_of[v as usize] as usize];
-            *weight = plus(*weight, graph.weight(v));
-        })?;
+        graph.add_weights(&mut weights, |v| group_of[v as usize], run)?;
         let members = Groups::counted(graph.len(), count, |v| Some(group_of[v as usize]), |_| run.check())?;
         Ok(Self { graph, group_of, members, weights, run })
     }

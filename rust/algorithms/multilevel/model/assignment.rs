@@ -44,10 +44,7 @@ impl<const D: usize> Assignment<D> {
     /// The loads of given parts `0..k`.
     pub fn new(graph: &Graph<D>, part_of: Buffer<u32>, k: usize, run: &Run) -> Result<Self> {
         let mut loads: Vec<Load<D>> = zeros(k, "loads of parts")?;
-        run.each(graph.len(), |v| {
-            let load = &mut loads[part_of[v as usize] as usize];
-            *load = plus(*load, graph.weight(v));
-        })?;
+        graph.add_weights(&mut loads, |v| part_of[v as usize], run)?;
         Ok(Self { part_of, loads, prices: None, migration: None, trail: None })
     }
 

@@ -68,6 +68,31 @@ impl Bound {
     }
 }
 
+/// The goal that parameters ask for, whose fields it moves. A field may have a default of its own, or be an `Option`. What
+/// is not given is as in [`Goal::new`].
+macro_rules! goal {
+    ($given:ident) => {{
+        let default = $crate::algorithms::multilevel::model::Goal::new($given.k);
+        let ratio = Option::from($given.balance_on_ratio).unwrap_or(WEIGHT_BALANCE);
+        $crate::algorithms::multilevel::model::Goal {
+            balance: Option::from($given.balance).unwrap_or(default.balance),
+            min_balance: $given.min_balance,
+            bounds: $crate::algorithms::multilevel::model::bounds_of(
+                $given.volume_balance,
+                &$given.balance_on,
+                ratio,
+            ),
+            machines: $given.machines,
+            sizes: $given.sizes,
+            fixed: $given.fixed,
+            connected: Option::from($given.connected).unwrap_or(default.connected),
+            seed: $given.seed,
+            ..default
+        }
+    }};
+}
+pub(crate) use goal;
+
 /// The bounds that the parameters ask for.
 pub(crate) fn bounds_of(volume_balance: Option<f64>, balance_on: &[Weights], ratio: f64) -> Vec<Bound> {
     let weights = balance_on.iter().filter_map(|weights| BalanceOn::of(Some(weights), ratio));
@@ -184,10 +209,11 @@ impl Goal {
         self.fixed.as_ref().map(|fixed| &fixed[..]).filter(|fixed| fixed.iter().any(|&part| part != NONE))
     }
 
-    /// Bytes for labels of fixed vertices: of a graph of `n` vertices, of its levels, and of one problem of groups
-    /// of parts.
-    pub(crate) fn memory(&self, n: u64) -> u64 {
-        if self.fixed.is_some() { n.saturating_mul(12) } else { 0 }
+    /// Bytes of all threads except the first, and of the labels of fixed vertices: of the graph, of its levels, and of one
+    /// problem of groups of parts.
+    pub(crate) fn memory(&self, size: &Size) -> u64 {
+        let labels = if self.fixed.is_some() { size.n.saturating_mul(12) } else { 0 };
+        labels.saturating_add(size.of_threads())
     }
 
     /// Lines that identify it for a graph of `n` vertices.

@@ -403,6 +403,20 @@ impl<'a, const D: usize> Graph<'a, D> {
         self.fixed(v) == NONE
     }
 
+    /// Adds the weights of the vertices to the loads of their groups. [`NONE`] is no group.
+    pub(crate) fn add_weights(
+        &self,
+        loads: &mut [Load<D>],
+        group_of: impl Fn(u32) -> u32,
+        run: &Run,
+    ) -> Result<()> {
+        run.each(self.len(), |v| {
+            if let Some(load) = loads.get_mut(group_of(v) as usize) {
+                *load = plus(*load, self.weight(v));
+            }
+        })
+    }
+
     /// Moves all fixed vertices to where they must be.
     pub(crate) fn place_fixed(&self, part_of: &mut [u32], run: &Run) -> Result<()> {
         let Some(fixed) = &self.fixed else { return Ok(()) };

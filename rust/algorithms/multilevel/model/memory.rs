@@ -1,4 +1,11 @@
-//! The sizes that memory depends on, and what follows from them for all steps.
+//! The ledger of memory: the sizes that it depends on, and what threads take.
+//!
+//! Each step says beside its code how many bytes it takes for a [`Size`]. The [driver](super::super::driver) adds the
+//! bytes of what is held meanwhile, and takes the maximum of all steps. Numbers are sums of arrays where the arrays are
+//! few, and bounds on measured peaks where they are many. Tests compare them with what a process takes.
+//!
+//! The length of the longest list does not count: lists that are long share one array of 4 bytes per vertex
+//! ([`SharedSums`](crate::sets::SharedSums)), which steps always count.
 
 use crate::base::{Run, bytes};
 use crate::exec::most_threads;
@@ -19,29 +26,19 @@ pub struct Size {
     pub threads: u64,
 }
 
-/// Bytes of a thread, beside its tables: its stack, and what its heap keeps.
+/// Bytes of a thread beside its tables: its stack, and what its heap keeps.
 const THREAD: u64 = 1 << 19;
 /// Bytes per part of a thread's tables.
 const PART: u64 = 16;
-/// Parts up to which the coarsest graph is small beside the given one.
-const FEW_PARTS: u64 = 64;
 
 impl Size {
-    /// Bytes of the scratch space of all threads but the first, which is counted where it is used. Lists that are long
-    /// take no memory of a thread ([`SharedSums`](crate::sets::SharedSums)).
+    /// Bytes of the scratch space of all threads except the first, whose space the steps count.
     pub fn of_threads(&self) -> u64 {
         let each = THREAD + RatingMap::memory_of_short() + PART * self.k;
         (most_threads(self.entries, self.threads) - 1).saturating_mul(each)
     }
 
-    /// Bytes that the partition of a graph of this size takes beside its lists, with one thread.
-    pub fn of_partition(&self) -> u64 {
-        let &Size { n, entries, k, bounds, .. } = self;
-        let per_entry = if k > FEW_PARTS { 24 } else { 12 };
-        entries.saturating_mul(per_entry).saturating_add(n * (80 + 24 * bounds)).saturating_add(128 * k)
-    }
-
-    /// Has as many threads work as the budget of the run allows, if a size takes so much `memory`. The first is always
+    /// Limits the run to as many threads as its budget allows if a size takes this much `memory`. One thread is always
     /// allowed.
     pub fn limit_threads(self, run: &Run, what: &str, memory: impl Fn(&Size) -> u64) {
         let all = run.threads() as u64;

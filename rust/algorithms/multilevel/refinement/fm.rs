@@ -56,7 +56,7 @@ impl Limits {
 }
 
 /// FM on graphs with a table of at most this many gains, and on those with short boundaries.
-pub(crate) struct Fm {
+pub struct Fm {
     /// Gains at most.
     pub table: u64,
     /// Whether short boundaries count. Lists around them are read in any order, which files are too slow for.
@@ -91,9 +91,10 @@ impl<const D: usize> Refiner<D> for Fm {
         Ok(Some(gains.quality()))
     }
 
-    /// The table, and the queue.
+    /// The table, unless it is too large, and the queue.
     fn memory(&self, size: &Size) -> u64 {
-        4 * self.table.min(size.n.saturating_mul(size.k)) + 40 * size.n
+        let gains = Some(size.n.saturating_mul(size.k)).filter(|&gains| gains <= self.table);
+        4 * gains.unwrap_or(0) + 40 * size.n
     }
 }
 

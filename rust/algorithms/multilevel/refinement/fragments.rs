@@ -14,11 +14,13 @@
 //! **Memory.** 24 bytes per vertex.
 //!
 //! **Complexity.** O(n + m) in a round, and O(f log f) for f fragments.
+
 use crate::algorithms::multilevel::model::{Assignment, Graph, Problem};
 use crate::base::{Buffer, NONE, Result, Run};
 use crate::capacity::{fits, plus};
 use crate::exec::{propose, scratches};
 use crate::sets::{DisjointSets, Groups, RatingMap};
+
 /// Fragments that stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Fragments {

@@ -18,7 +18,7 @@ const PASSES: u32 = 8;
 const FEW: u64 = 1000;
 
 /// Greedy passes.
-pub(crate) struct Greedy;
+pub struct Greedy;
 
 impl<const D: usize> Refiner<D> for Greedy {
     fn refine(&self, problem: &Problem<D>, assignment: &mut Assignment<D>) -> Result<Option<Quality>> {

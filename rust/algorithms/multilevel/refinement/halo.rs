@@ -47,6 +47,7 @@ use crate::algorithms::multilevel::model::{
 use crate::base::{Buffer, NONE, Result, Run, splitmix64};
 use crate::capacity::{Load, excess, fits, minus, plus};
 use crate::sets::{Bits, SparseSums};
+
 /// Iterations at most.
 const ITERATIONS: u32 = 16;
 /// How many iterations in a row may gain less than [`LEAST_GAIN`].
@@ -59,7 +60,7 @@ const SLACK: f64 = 0.1;
 const EDGES_PER_COPY: i64 = 16;
 
 /// Lowers the halo of an assignment, within the caps if it was.
-pub(crate) struct Halo;
+pub struct Halo;
 
 impl<const D: usize> Refiner<D> for Halo {
     fn refine(&self, problem: &Problem<D>, assignment: &mut Assignment<D>) -> Result<Option<Quality>> {

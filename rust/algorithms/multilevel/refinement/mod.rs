@@ -17,6 +17,7 @@ pub(crate) mod move_queue;
 use super::model::{Assignment, Objective, Problem, Quality, Size, Solution};
 use crate::base::{Buffer, Result};
 use halo::Halo;
+
 /// A step that changes an assignment.
 pub trait Refiner<const D: usize>: Sync {
     /// Whether there is anything to do.
@@ -78,7 +79,7 @@ pub(crate) fn refined<const D: usize>(
     Ok((assignment.part_of, quality))
 }
 
-/// Bytes of the refiner that needs most.
+/// Bytes that the refiners take: the largest number, since they run one after the other.
 pub(crate) fn memory<const D: usize>(refiners: &[Box<dyn Refiner<D>>], size: &Size) -> u64 {
     refiners.iter().map(|refiner| refiner.memory(size)).max().unwrap_or(0)
 }

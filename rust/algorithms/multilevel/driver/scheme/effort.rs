@@ -69,11 +69,6 @@ impl Effort {
         matches!(self, Effort::Fast | Effort::Quick)
     }
 
-    /// Whether rounds of improvement are asked for.
-    pub fn is_best(self) -> bool {
-        matches!(self, Effort::Best { .. })
-    }
-
     /// Rounds at most.
     pub fn rounds(self) -> u64 {
         if let Effort::Best { rounds, .. } = self { rounds.unwrap_or(ROUNDS) } else { 0 }

@@ -19,8 +19,8 @@ use crate::base::{Buffer, Random, Result, Run, splitmix64};
 use crate::capacity::{Load, plus};
 use crate::exec::side_by_side;
 
-/// Sides that are grown for each bisection: under one bound, under several, and with little effort.
-const TRIES: [u64; 3] = [5, 10, 2];
+/// Sides that are grown for each bisection under several bounds.
+const BISECTIONS_UNDER_BOUNDS: u64 = 10;
 /// Parts from which on bisections are refined less, and the iterations of Jet on each level.
 const MANY: usize = 64;
 const HASTY: u32 = 3;
@@ -35,7 +35,7 @@ pub(crate) fn partition<const D: usize>(
 ) -> Result<Buffer<u32>> {
     let k = problem.caps.len();
     if k == 2 {
-        let tries = TRIES[if D > 1 { 1 } else { 2 * usize::from(scheme.effort.is_little()) }];
+        let tries = if D > 1 { BISECTIONS_UNDER_BOUNDS } else { scheme.effort.tuning().bisections };
         return bisect(problem, tries, seed);
     }
     // Many bisections deep, what each gains by long refinement is small beside what it costs.

@@ -27,6 +27,7 @@
 
 pub(crate) mod effort;
 pub(crate) mod initial;
+pub(crate) mod tuning;
 
 use super::uncoarsening::{Uncoarsening, share};
 use crate::algorithms::multilevel::coarsening::{
@@ -37,50 +38,57 @@ use crate::algorithms::multilevel::refinement::balance::Rebalance;
 use crate::algorithms::multilevel::refinement::flows::Flows;
 use crate::algorithms::multilevel::refinement::fm::Fm;
 use crate::algorithms::multilevel::refinement::jet::Jet;
-use crate::algorithms::multilevel::refinement::{Refiners, refined};
+use crate::algorithms::multilevel::refinement::{self, Refiners, refined};
 use crate::base::{Buffer, Error, Result, Run, splitmix64};
 use crate::capacity::Load;
 use crate::exec::side_by_side;
 pub use effort::Effort;
 
-/// Several attempts are made on a level with at most this part of the entries: one in `FEW`. With the least
-/// effort the only attempt begins earlier.
-const FEW: [u64; 2] = [12, 4];
 /// Least number of attempts on a graph that could not be coarsened that far, unless it is large.
 const LEAST_ATTEMPTS: u64 = 2;
 /// Entries of a graph that is large.
 const LARGE: u64 = 1 << 22;
-/// Rounds of label propagation on the finest levels, and on those of the attempts and under several bounds.
-const ROUNDS: [u32; 2] = [2, 1];
-/// Clusters per part, at least: in a bisection, when rated by weight, and otherwise. This caps the weight of
-/// a cluster.
-const CLUSTERS_PER_PART: [u64; 3] = [6, 8, 24];
-/// Clusters per part under several bounds, at least. Large clusters could not be moved until all bounds hold.
-const CLUSTERS_OF_MANY: u64 = 60;
+/// Bytes of the levels per entry of the given graph, if it has few parts: a level takes 8 per entry of its own.
+const ENTRY: u64 = 12;
+/// Bytes of the levels per entry if there are more parts than `FEW_PARTS`.
+const ENTRY_OF_MANY_PARTS: u64 = 24;
+/// Parts up to which the coarsest graph is small beside the given one.
+const FEW_PARTS: u64 = 64;
+/// Bytes per vertex of the given graph while it is refined: its parts, and parts to return to.
+pub(crate) const GIVEN: u64 = 12;
+/// Rounds of label propagation on the finest levels.
+const ROUNDS: u32 = 2;
+/// Rounds of label propagation on the levels of attempts and V-cycles, and under several bounds.
+const SHORT_ROUNDS: u32 = 1;
+/// Minimum clusters per part, which caps the weight of a cluster.
+const CLUSTERS_PER_PART: u64 = 24;
+/// Minimum clusters per part if clusters are rated by weight.
+const CLUSTERS_BY_WEIGHT: u64 = 8;
+/// Minimum clusters per part in a bisection.
+const CLUSTERS_IN_BISECTION: u64 = 6;
+/// Minimum clusters per part under several bounds. Large clusters could not be moved until all bounds hold.
+const CLUSTERS_UNDER_BOUNDS: u64 = 60;
 /// Ratio of the mean square to the squared mean of the degrees from which on a graph is *skewed*.
 const SKEWED: f64 = 25.0;
-/// A level that keeps more of the vertices than this is the coarsest: before the attempts, and within an
-/// attempt.
-const STALLED: [f64; 2] = [0.8, 0.95];
+/// A level that keeps a larger share of the vertices is the last before the attempts.
+const STALLED: f64 = 0.8;
+/// A level of an attempt or a V-cycle that keeps a larger share of the vertices is the coarsest.
+const STALLED_TO_THE_END: f64 = 0.95;
 /// If a level keeps more of the entries than this, small clusters do not pay. They are rated by weight from
 /// then on.
 const DENSE: f64 = 0.7;
-/// Gains in the table of a small graph, at most. On a large graph: entries of the graph per gain in the
-/// table.
-const TABLE: [u64; 2] = [1 << 20, 8];
-/// Iterations of Jet on a level: by default, with little effort and with the least.
-const ITERATIONS: [u32; 3] = [12, 4, 1];
-/// With little effort and with the least, so many fewer on the given graph, where they take most of the time.
-const FEWER: u32 = 1;
+/// Maximum gains in the table of a small graph.
+const TABLE: u64 = 1 << 20;
+/// Entries of a large graph per gain in the table.
+const ENTRIES_PER_GAIN: u64 = 8;
 /// See [`Jet::slack`].
 const SLACK: f64 = 0.1;
 /// See [`Jet::patience`].
 const PATIENCE: u32 = 0;
-/// See [`Jet::lenience`]: on the given graph, and on coarser ones.
-const LENIENCE: [f64; 2] = [0.25, 0.75];
-
-/// See [`Flows::short`]: by default, and with the best effort.
-const SHORT: [u64; 2] = [4, 2];
+/// See [`Jet::lenience`], on coarse levels.
+const LENIENCE: f64 = 0.75;
+/// See [`Jet::lenience`], on the given graph.
+const LENIENCE_ON_GIVEN: f64 = 0.25;
 
 /// How a graph is partitioned.
 #[derive(Debug, Clone)]
@@ -121,40 +129,53 @@ impl Scheme {
             // Several bounds need more attempts, and a coarsest graph that leaves more choice.
             _ => (vec![Density, Weight, Density, Density, Weight, Density, Density, Density], 20),
         };
-        let iterations = match effort {
-            Effort::Fast => ITERATIONS[2],
-            Effort::Quick => ITERATIONS[1],
-            _ => ITERATIONS[0],
-        };
         Self {
             ratings,
             coarsest,
             units: 0,
             effort,
-            iterations,
-            table: TABLE[0],
+            iterations: effort.tuning().jet_iterations,
+            table: TABLE,
             boundaries: true,
-            flows: effort.is_best(),
+            flows: effort.tuning().flows,
             entries: 0,
         }
     }
 
+    /// The scheme for levels in files. FM and flows read lists in any order.
+    pub(crate) fn in_files(&self) -> Self {
+        Self { boundaries: false, table: 0, ..self.clone() }
+    }
+
     /// The refiners of a level. The given graph is level 0.
-    fn refiners<const D: usize>(&self, level: usize) -> Refiners<D> {
-        let (lenience, is_little) = (LENIENCE[usize::from(level > 0)], self.effort.is_little());
-        let fewer = if is_little && level == 0 { FEWER } else { 0 };
-        let iterations = self.iterations.saturating_sub(fewer);
+    pub(crate) fn refiners<const D: usize>(&self, level: usize) -> Refiners<D> {
+        let tuning = self.effort.tuning();
+        let (iterations, lenience) = match level {
+            0 => (self.iterations.saturating_sub(tuning.fewer_on_given), LENIENCE_ON_GIVEN),
+            _ => (self.iterations, LENIENCE),
+        };
         let mut all: Refiners<D> = vec![Box::new(Rebalance)];
         if iterations > 0 {
             all.push(Box::new(Jet { iterations, slack: SLACK, lenience, patience: PATIENCE }));
         }
-        if !is_little {
+        if tuning.fm_and_v_cycle {
             all.push(Box::new(Fm { table: self.table, boundaries: self.boundaries }));
         }
         if self.flows && self.boundaries {
-            all.push(Box::new(Flows { short: SHORT[usize::from(self.effort.is_best())] }));
+            all.push(Box::new(Flows { short: tuning.flow_boundary }));
         }
         all
+    }
+
+    /// Bytes of a partition of a graph of this size in memory, beside its lists and with one thread: the coarser levels
+    /// with the work on them, or the refinement of the given graph, when these are freed.
+    pub(crate) fn memory(&self, size: &Size) -> u64 {
+        let &Size { n, entries, k, bounds, .. } = size;
+        let per_entry = if k > FEW_PARTS { ENTRY_OF_MANY_PARTS } else { ENTRY };
+        let levels = entries.saturating_mul(per_entry).saturating_add(n * (80 + 24 * bounds));
+        let suited = Self { table: table(entries), ..self.clone() };
+        let given = refinement::memory(&suited.refiners::<1>(0), size).saturating_add(GIVEN * n);
+        levels.max(given).saturating_add(128 * k)
     }
 
     /// Parts of the vertices, and the number of rounds of improvement. Caps are exceeded only where no better
@@ -167,8 +188,7 @@ impl Scheme {
 
     /// The scheme, adapted to `graph`.
     pub fn suited<const D: usize>(&self, graph: &Graph<D>, run: &Run) -> Result<Self> {
-        let table = (graph.num_entries() / TABLE[1]).max(TABLE[0]);
-        let mut scheme = Self { table, ..self.clone() };
+        let mut scheme = Self { table: table(graph.num_entries()), ..self.clone() };
         if D == 1 && self.ratings.first() == Some(&Rating::Density) && skewed(graph, run)? {
             scheme.ratings = self.ratings.iter().map(|rating| rating.opposite()).collect();
         }
@@ -179,7 +199,7 @@ impl Scheme {
         let (graph, rating) = (problem.graph, self.first()?);
         let given = self.entries.max(graph.num_entries());
         let (quarter, last) = (self.units / 4, self.units - self.units / 4 * 3);
-        let entries = given / FEW[usize::from(self.effort == Effort::Fast)];
+        let entries = given / self.effort.tuning().attempts_at;
         let levels =
             self.levels(problem, Coarsening { rating, entries, seed: problem.seed, units: quarter }, None)?;
         let middle = levels.last().map_or(graph, |level| &level.1);
@@ -190,12 +210,11 @@ impl Scheme {
         }
         let is_refined = Uncoarsening { refined: true, units: quarter, ..Uncoarsening::of(levels, best.0) };
         let found = self.uncoarsen(problem, is_refined)?;
-        let better = match self.effort.is_little() {
-            true => found,
-            false => self.again(problem, found, rating.opposite(), splitmix64(problem.seed), last)?,
-        };
-        problem.run.advance(if self.effort.is_little() { last } else { 0 })?;
-        Ok(better)
+        if !self.effort.tuning().fm_and_v_cycle {
+            problem.run.advance(last)?;
+            return Ok(found);
+        }
+        self.again(problem, found, rating.opposite(), splitmix64(problem.seed), last)
     }
 
     /// The parts after a V-cycle, if that is better.
@@ -235,7 +254,7 @@ impl Scheme {
         // Attempts side by side take no more memory than the given graph unless there are more of them than that.
         let at_once = ratings.len().min(run.threads()) as u64;
         let (n, entries) = (graph.len() as u64, graph.num_entries());
-        let each = Size { n, entries, k: caps.len() as u64, bounds: D as u64, threads: 1 }.of_partition();
+        let each = self.memory(&Size { n, entries, k: caps.len() as u64, bounds: D as u64, threads: 1 });
         let fits = at_once * entries <= given
             || (at_once - 1).saturating_mul(each) <= run.budget().saturating_sub(run.reserved());
         let each = units / (2 * ratings.len() as u64 - 1);
@@ -339,6 +358,11 @@ impl Scheme {
     }
 }
 
+/// Maximum gains in the table of a graph with this number of entries.
+fn table(entries: u64) -> u64 {
+    (entries / ENTRIES_PER_GAIN).max(TABLE)
+}
+
 /// How to coarsen.
 struct Coarsening {
     rating: Rating,
@@ -366,10 +390,10 @@ impl<'a, const D: usize> SchemePolicy<'a, D> {
     fn new(scheme: &'a Scheme, problem: &Problem<'a, D>, how: Coarsening) -> Self {
         let &Problem { graph, caps, .. } = problem;
         let per_part = match how.rating {
-            _ if D > 1 => CLUSTERS_OF_MANY,
-            _ if caps.len() == 2 => CLUSTERS_PER_PART[0],
-            Rating::Weight => CLUSTERS_PER_PART[1],
-            _ => CLUSTERS_PER_PART[2],
+            _ if D > 1 => CLUSTERS_UNDER_BOUNDS,
+            _ if caps.len() == 2 => CLUSTERS_IN_BISECTION,
+            Rating::Weight => CLUSTERS_BY_WEIGHT,
+            Rating::Density => CLUSTERS_PER_PART,
         };
         let clusters = caps.len() as u64 * per_part;
         let cap = graph.total().map(|total| total.div_ceil(clusters));
@@ -391,12 +415,12 @@ impl<const D: usize> Policy<D> for SchemePolicy<'_, D> {
         }
         let seed = splitmix64(self.how.seed ^ levels as u64);
         let is_short = self.is_to_the_end() || D > 1 || self.scheme.is_hasty();
-        let rounds = ROUNDS[usize::from(is_short)];
+        let rounds = if is_short { SHORT_ROUNDS } else { ROUNDS };
         Ok(Some(Clusterer { rating: self.how.rating, cap: self.cap, rounds, seed }))
     }
 
     fn next(&mut self, step: Step<D>, clusters: usize) -> Result<Next> {
-        let stalled = STALLED[usize::from(self.is_to_the_end())];
+        let stalled = if self.is_to_the_end() { STALLED_TO_THE_END } else { STALLED };
         Ok(if clusters as f64 > stalled * step.graph.len() as f64 { Next::End } else { Next::Level })
     }
 

@@ -21,7 +21,8 @@
 use super::path;
 use super::path::{Path, Plan};
 use crate::algorithms::multilevel::coarsening::LEAST_DEGREE;
-use crate::algorithms::multilevel::{Bound, Multilevel, Objective};
+use crate::algorithms::multilevel::driver::{Effort, Multilevel};
+use crate::algorithms::multilevel::model::{Bound, Objective};
 use crate::base::{Run, bytes};
 use crate::graph::Csr;
 use crate::graph::csr::expected;
@@ -47,8 +48,8 @@ const MACHINES: f64 = 4.5;
 const VOLUME: f64 = 2.0;
 /// What each thread beyond the first is worth.
 const THREAD: f64 = 0.7;
-/// Passes over a level: for clusters and their contraction, and for refinement in all iterations and in one.
-const PASSES: [f64; 3] = [5.0, 21.0, 5.0];
+/// Passes over a level for clusters and their contraction.
+const PASSES: f64 = 5.0;
 /// Passes over the top, whose levels are smaller.
 const TOP: f64 = 25.0;
 /// Nanoseconds that an entry takes longer in each pass if lists are packed.
@@ -282,8 +283,8 @@ impl Multilevel {
         available: f64,
     ) -> Totals {
         let bounds = if self.goal.bounds.iter().all(Bound::is_loose) { 1.0 } else { BOUNDS };
-        let [passes, all, one] = PASSES;
-        let refining = if self.effort.is_little() { one } else { all };
+        let refining = self.effort.tuning().refining_passes;
+        let all = Effort::Default.tuning().refining_passes;
         let attempts = 1.0 + self.effort.rounds() as f64;
         let mut sum = Totals::default();
         let mut here = entries as f64;
@@ -291,14 +292,14 @@ impl Multilevel {
         let mut lists = if outside { [each as f64, packed] } else { [0.0; 2] };
         if plan.path == Path::Memory {
             sum.nanoseconds = MEMORY * bounds * attempts * here;
-            sum.pass(ListSize { entries: here, each: lists, available }, (passes + refining) * attempts);
+            sum.pass(ListSize { entries: here, each: lists, available }, (PASSES + refining) * attempts);
             return sum;
         }
         for (level, share) in LEVEL.iter().enumerate().take(plan.path.levels()) {
             sum.nanoseconds += (CLUSTER + CONTRACT + REFINE * bounds * refining / all) * here;
             let spilled = 12.0 * SUMS * here;
             let coarse = share * here;
-            sum.pass(ListSize { entries: here, each: lists, available }, passes + refining);
+            sum.pass(ListSize { entries: here, each: lists, available }, PASSES + refining);
             sum.read += spilled;
             sum.written += spilled + 8.0 * coarse;
             let kept = coarse.min(plan.sample * entries as f64);

@@ -27,11 +27,11 @@ mod replicas;
 
 use super::scheme::{Scheme, skewed};
 use super::uncoarsening::Uncoarsening;
-use crate::algorithms::multilevel::Multilevel;
-use crate::algorithms::multilevel::coarsening::in_files::{contract, summed};
+use crate::algorithms::multilevel::coarsening::in_files::{self, contract, summed};
 use crate::algorithms::multilevel::coarsening::{
     Clusterer, Clustering, Next, Policy, Rating, Sample, Step, Store, coarsen,
 };
+use crate::algorithms::multilevel::driver::Multilevel;
 use crate::algorithms::multilevel::model::{Graph, Problem, Size, Solution};
 use crate::algorithms::multilevel::refinement::{Refiner, refined};
 use crate::base::system::trim_heaps;
@@ -41,8 +41,10 @@ pub(crate) use checkpoints::Checkpoints;
 pub use costs::Costs;
 pub use path::{Path, Plan};
 
-/// Clusters per part on each level, at least: the cap of a cluster is the weight of a part divided by this.
-const CLUSTERS_PER_PART: [u64; 2] = [200, 24];
+/// Minimum clusters per part on the first level: the cap of a cluster is the weight of a part divided by this.
+const CLUSTERS_OF_GIVEN: u64 = 200;
+/// Minimum clusters per part on the levels after it.
+const CLUSTERS_PER_PART: u64 = 24;
 /// Vertices of a cluster of the first level, at most.
 const LARGEST: u64 = 1000;
 /// Rounds of label propagation.
@@ -106,7 +108,7 @@ pub(crate) fn partition<const D: usize>(
         run.advance(last)?;
         return by_one();
     }
-    require(graph, top, caps.len(), run)?;
+    require(&scheme, graph, top, caps.len(), run)?;
     let (done, mut made) = ((placement.checkpoints.as_ref(), graph.division()), false);
     let ((part_of, _), rounds) =
         checkpoints::parts(done, levels.len(), (top.len(), caps.len()), run, || {
@@ -116,17 +118,21 @@ pub(crate) fn partition<const D: usize>(
     run.advance(if made { 0 } else { third })?;
     let uncoarsening =
         Uncoarsening { refined: true, units: last, store: &files, ..Uncoarsening::of(levels, part_of) };
-    // FM reads lists in any order.
-    let in_files = Scheme { boundaries: false, table: 0, ..scheme };
-    in_files.uncoarsen(problem, uncoarsening).map(|solution| (solution, rounds))
+    scheme.in_files().uncoarsen(problem, uncoarsening).map(|solution| (solution, rounds))
 }
 
 /// Refuses a top that takes more memory than there is, since clusters did not get large enough.
-fn require<const D: usize>(graph: &Graph<D>, top: &Graph<D>, k: usize, run: &Run) -> Result<()> {
+fn require<const D: usize>(
+    scheme: &Scheme,
+    graph: &Graph<D>,
+    top: &Graph<D>,
+    k: usize,
+    run: &Run,
+) -> Result<()> {
     let (n, entries, bounds) = (top.len() as u64, top.num_entries(), D as u64);
     let size = Size { n, entries, k: k as u64, bounds, threads: 1 };
-    let needed =
-        |size: &Size| path::levels(graph.len() as u64, bounds) + size.of_partition() + size.of_threads();
+    let below = path::levels(&Size { n: graph.len() as u64, ..size });
+    let needed = |size: &Size| below + scheme.memory(size) + size.of_threads();
     run.require(needed(&size), format!("multilevel on a coarse graph of {n} vertices, {entries} entries"))?;
     size.limit_threads(run, "multilevel", needed);
     Ok(())
@@ -156,7 +162,7 @@ impl<const D: usize> Store<D> for Files<'_> {
         let is_last = number + 1 >= plan.path.levels();
         let entries = if is_last { plan.entries(self.entries) } else { u64::MAX };
         let sample = Sample { entries, seed: splitmix64(seed_of(self.seed, number)) };
-        let in_use = path::memory_of_contraction(self.n, D as u64);
+        let in_use = path::CLUSTERS * self.n + in_files::memory_of_vertices(self.n, D as u64);
         let coarse = match graph.division() {
             None => checkpoints::lists(done.as_ref(), number, clustering.count, run, || {
                 contract(graph, clustering, sample, run.tmp_dir(), in_use, run)
@@ -208,10 +214,9 @@ impl<const D: usize> Policy<D> for FilesPolicy<'_, D> {
         if number >= self.path.levels() && graph.len() as u64 <= self.path.vertices(n, k) {
             return Ok(None);
         }
-        let clusters = k * CLUSTERS_PER_PART[number.min(1)];
         let cap = given.total().map(|total| match number {
-            0 => smallest_cap(total, clusters, n),
-            _ => total / clusters,
+            0 => smallest_cap(total, k * CLUSTERS_OF_GIVEN, n),
+            _ => total / (k * CLUSTERS_PER_PART),
         });
         let rating = match number {
             0 if !(D == 1 && skewed(graph, run)?) => Rating::Density,

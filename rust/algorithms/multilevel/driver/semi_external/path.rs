@@ -2,12 +2,16 @@
 //!
 //! The list of plans depends only on the size of the graph, the parts and the bounds. The first plan that
 //! fits the memory budget is taken. A plan gives the same result on every machine.
+
 use crate::algorithms::multilevel::coarsening::{LEAST_DEGREE, in_files};
+use crate::algorithms::multilevel::driver::Multilevel;
+use crate::algorithms::multilevel::driver::scheme::GIVEN;
 use crate::algorithms::multilevel::model::Size;
-use crate::algorithms::multilevel::{Multilevel, refinement};
+use crate::algorithms::multilevel::refinement;
 use crate::base::{Error, Result, Run};
 use crate::partition::Need;
 use crate::partition::parameters::words;
+
 words! {
     /// Where the levels of a partition lie.
     pub enum Path {
@@ -28,12 +32,14 @@ impl Path {
 
     /// The largest number of vertices of the last level in files.
     pub fn vertices(self, n: u64, k: u64) -> u64 {
-        (n >> (1 + self.levels())).max(CLUSTERS * k).min(n)
+        (n >> (1 + self.levels())).max(VERTICES_PER_PART * k).min(n)
     }
 }
 
-/// Vertices per part that the last level in files may have on any path.
-const CLUSTERS: u64 = 64;
+/// The last level in files may have up to this many vertices per part on any path.
+const VERTICES_PER_PART: u64 = 64;
+/// Bytes per vertex of the clusters of a graph.
+pub(crate) const CLUSTERS: u64 = 4;
 /// Paths and samples to choose from, those with the lowest cuts first.
 const PLANS: [Plan; 7] = [
     Plan { path: Path::Memory, sample: 1.0 },
@@ -80,30 +86,25 @@ impl Plan {
             return multilevel.needed(n, entries, threads);
         }
         let size = multilevel.goal.size(n, entries, threads as u64);
-        let (vertices, bounds) = (self.path.vertices(n, size.k), size.bounds);
-        let top = self.entries(entries).max(LEAST_DEGREE * vertices).min(entries);
-        // Clusters of the graph, then its refinement: parts, the best of them, targets, and moves.
-        let graph = n * (64 + 8 * bounds);
-        let contraction = memory_of_contraction(n, bounds).saturating_add(in_files::memory(entries));
+        let vertices = self.path.vertices(n, size.k);
         // A sample has the size that is asked for in expectation.
-        let top = Size { n: vertices, entries: top + top / 32, ..size }.of_partition();
-        let top = levels(n, bounds).saturating_add(top);
-        let objective = refinement::memory(&multilevel.goal.objective.refiners::<1>(), &size);
-        let most = graph.max(contraction).max(top).max(objective);
-        most.saturating_add(size.of_threads()).saturating_add(multilevel.goal.memory(n))
+        let sample = self.entries(entries).max(LEAST_DEGREE * vertices).min(entries);
+        let top = Size { n: vertices, entries: sample + sample / 32, ..size };
+        let scheme = multilevel.scheme();
+        let steps = [
+            in_files::memory(&size).saturating_add(CLUSTERS * n),
+            scheme.memory(&top).saturating_add(levels(&size)),
+            refinement::memory(&scheme.in_files().refiners::<1>(0), &size).saturating_add(GIVEN * n),
+            refinement::memory(&multilevel.goal.objective.refiners::<1>(), &size),
+        ];
+        steps.into_iter().max().unwrap_or(0).saturating_add(multilevel.goal.memory(&size))
     }
 }
 
-/// Bytes that the levels below a graph of `n` vertices take while the last of them is partitioned: clusters
-/// of the graph, and of a level of half as many vertices.
-pub(crate) fn levels(n: u64, bounds: u64) -> u64 {
-    n * (10 + 4 * bounds)
-}
-
-/// Bytes that are in use while a graph of `n` vertices is contracted, beside those of
-/// [`in_files::memory`].
-pub(crate) fn memory_of_contraction(n: u64, bounds: u64) -> u64 {
-    n * (20 + 8 * bounds)
+/// Bytes that the levels below a graph of this size take while the last of them is partitioned: clusters of the graph, and
+/// of a level of half as many vertices.
+pub(crate) fn levels(size: &Size) -> u64 {
+    size.n.saturating_mul(10 + 4 * size.bounds)
 }
 
 impl Multilevel {

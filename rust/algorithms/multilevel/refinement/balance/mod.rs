@@ -21,6 +21,7 @@ use crate::base::{Result, Run, splitmix64};
 use crate::capacity::{Load, fits, plus};
 use overload::Relief;
 use swaps::exchange;
+
 /// Rounds at most.
 const ROUNDS: usize = 16;
 /// The share of the vertices that must lie above the caps for them to be dealt.
@@ -47,7 +48,7 @@ impl<const D: usize> Refiner<D> for Rebalance {
 }
 
 /// Deals the surplus of starts that are far from balanced. See [`deal_surplus`].
-pub(crate) struct DealSurplus;
+pub struct DealSurplus;
 
 impl<const D: usize> Refiner<D> for DealSurplus {
     fn refine(&self, problem: &Problem<D>, assignment: &mut Assignment<D>) -> Result<Option<Quality>> {

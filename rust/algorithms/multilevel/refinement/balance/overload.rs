@@ -37,9 +37,10 @@ use crate::exec::{propose, scratches, share};
 const TIGHTNESS: f64 = 0.2;
 /// The weight of a rise of the target's excess over its tight cap, if the target keeps its real cap.
 const WITHIN: f64 = 0.25;
-/// The least relief of a move, as a share of the relief of leaving alone: into parts above their caps, and
-/// others.
-const LEAST_RELIEF: [f64; 2] = [0.3, 0.1];
+/// The least relief of a move into a part that keeps its cap, as a share of the relief of leaving alone.
+const LEAST_RELIEF: f64 = 0.1;
+/// The least relief of a move into a part above its cap.
+const LEAST_RELIEF_ABOVE: f64 = 0.3;
 /// By which share of its price a move may have become dearer since it was queued. Every move changes the
 /// loads, and so the prices of all others, by a little.
 const STALE: f64 = 0.05;
@@ -47,10 +48,13 @@ const STALE: f64 = 0.05;
 const EMPTIEST: usize = 4;
 /// Parts that an offer names.
 const TARGETS: usize = 4;
-/// What the offers of a part weigh, in terms of its surplus: under one bound, and under several, where targets
-/// fill up in one way or another. They are so many at least, and at most such a share of its vertices.
-const OFFERED: [f64; 2] = [1.5, 3.0];
+/// The weight of the offers of a part, as a multiple of its surplus.
+const OFFERED: f64 = 1.5;
+/// The same under several bounds, where targets fill up in one way or another.
+const OFFERED_UNDER_BOUNDS: f64 = 3.0;
+/// Minimum number of offers of a part.
 const LEAST_OFFERS: u64 = 16;
+/// The largest share of the vertices of a part that it offers.
 const MOST_OFFERS: f64 = 0.5;
 /// What memory is for.
 const PRICES: &str = "prices of vertices";
@@ -208,8 +212,8 @@ impl<'a, const D: usize> Parts<'a, D> {
         let within = fits(after, self.caps[part]);
         let rise = excess(after, self.tight[part]) - self.over_tight[part];
         let relief = leave - if within { WITHIN * rise } else { rise };
-        let price = per(relief);
-        (relief > leave * LEAST_RELIEF[usize::from(within)] && price < limit).then_some(price)
+        let (price, least) = (per(relief), if within { LEAST_RELIEF } else { LEAST_RELIEF_ABOVE });
+        (relief > leave * least && price < limit).then_some(price)
     }
 
     /// The part that takes what is offered at the least price.
@@ -312,8 +316,8 @@ impl<'a, const D: usize> Relief<'a, D> {
         for bins in bins.chunk_by(|(one, _), (other, _)| one >> 16 == other >> 16) {
             let part = (bins[0].0 >> 16) as usize;
             let surplus = |bound: usize| assignment.loads[part][bound].saturating_sub(self.caps[part][bound]);
-            let needed: [f64; D] =
-                std::array::from_fn(|bound| OFFERED[usize::from(D > 1)] * surplus(bound) as f64);
+            let multiple = if D > 1 { OFFERED_UNDER_BOUNDS } else { OFFERED };
+            let needed: [f64; D] = std::array::from_fn(|bound| multiple * surplus(bound) as f64);
             limits[part] = limit(bins, needed);
         }
         limits

@@ -9,11 +9,13 @@
 //! it costs less to follow it: so an empty part grows along the edges.
 //!
 //! **Memory.** 4 bytes per vertex, and a queue of one and a quarter entries per vertex.
+
 use crate::algorithms::multilevel::model::{Assignment, BySlack, Connections, Graph, Problem, Quality, Size};
 use crate::algorithms::multilevel::refinement::Refiner;
 use crate::algorithms::multilevel::refinement::move_queue::Moves;
 use crate::base::{Result, Run};
 use crate::capacity::{Load, plus};
+
 /// Parts with the fewest vertices that are tried beside those with a connection.
 const EMPTIEST: usize = 4;
 /// Vertices with more neighbours are not queued again when one of these moves.
@@ -23,7 +25,7 @@ const HUB: usize = 256;
 type Cost<const D: usize> = (Load<D>, i64);
 
 /// Gives every part its least number of vertices.
-pub(crate) struct Fill;
+pub struct Fill;
 
 impl<const D: usize> Refiner<D> for Fill {
     fn applies(&self, problem: &Problem<D>, assignment: &Assignment<D>) -> bool {

@@ -41,7 +41,7 @@ const SHARE: u64 = 2;
 const FEW: u64 = 1 << 16;
 
 /// Minimum cuts between pairs of parts.
-pub(crate) struct Flows {
+pub struct Flows {
     /// Boundaries are short if the vertices on them have at most one entry in so many.
     pub short: u64,
 }
@@ -76,9 +76,11 @@ impl<const D: usize> Refiner<D> for Flows {
 
     /// Sides of corridors share no vertex, and have a share of all entries together.
     fn memory(&self, size: &Size) -> u64 {
-        let entries = size.entries / SHARE;
-        let boundary = 12 * size.entries / self.short.max(1);
-        4 * size.n + boundary + 18 * entries + 100 * entries.min(size.n)
+        let corridor = size.entries / SHARE;
+        let boundary = (size.entries / self.short.max(1)).saturating_mul(12);
+        boundary
+            .saturating_add(corridor.saturating_mul(18))
+            .saturating_add(4 * size.n + 100 * corridor.min(size.n))
     }
 }
 

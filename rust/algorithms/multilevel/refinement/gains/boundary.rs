@@ -4,10 +4,12 @@
 //! for all vertices and parts would take more memory than the graph.
 //!
 //! **Memory.** 12 bytes per part.
+
 use super::MoveGains;
 use crate::algorithms::multilevel::model::{Assignment, Connections, Graph, Quality};
 use crate::base::Result;
 use crate::capacity::{Load, fits, plus, relative};
+
 /// An assignment, and how good it is.
 pub(crate) struct BoundaryGains<'a, const D: usize> {
     graph: &'a Graph<'a, D>,

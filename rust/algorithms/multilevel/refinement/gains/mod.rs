@@ -4,6 +4,7 @@ pub(crate) mod boundary;
 pub(crate) mod table;
 
 use crate::algorithms::multilevel::model::{Assignment, Graph, Quality};
+
 /// An assignment, and what its vertices gain by moving.
 pub(crate) trait MoveGains<'a, const D: usize> {
     /// The graph.

@@ -1,10 +1,12 @@
 //! What every vertex of a small graph would gain by moving: its connection to every part, in a table.
 //!
 //! **Memory.** 4 bytes per vertex and part, which only graphs of some ten thousand vertices can afford.
+
 use super::MoveGains;
 use crate::algorithms::multilevel::model::{Assignment, Graph, Quality};
 use crate::base::{Buffer, Result, Run};
 use crate::capacity::{Load, fits, plus, relative};
+
 /// An assignment, and the connection of every vertex to every part.
 pub struct GainTable<'a, const D: usize> {
     /// The graph.

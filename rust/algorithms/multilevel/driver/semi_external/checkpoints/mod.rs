@@ -36,7 +36,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::path;
 use super::path::Plan;
-use crate::algorithms::multilevel::Multilevel;
+use crate::algorithms::multilevel::driver::Multilevel;
 use crate::base::regular_file::open_own;
 use crate::base::system::has_no_name;
 use crate::base::{Error, Result, Run, output, shown};
