@@ -63,33 +63,15 @@ pub mod algorithms {
             pub use crate::algorithms::multilevel::refine::Refine;
         }
         pub mod refinement {
-            pub use crate::algorithms::multilevel::refinement::Refiner;
+            pub use crate::algorithms::multilevel::refinement::{
+                DealSurplus, Fill, Flows, Fm, GainTable, Greedy, Halo, Jet, Rebalance, Refiner,
+            };
             pub mod balance {
-                pub use crate::algorithms::multilevel::refinement::balance::vertex_counts::Fill;
-                pub use crate::algorithms::multilevel::refinement::balance::{DealSurplus, Rebalance};
                 pub mod overload {
                     pub use crate::algorithms::multilevel::refinement::balance::overload::{
                         Histogram, Offer, Relief,
                     };
                 }
-            }
-            pub mod flows {
-                pub use crate::algorithms::multilevel::refinement::flows::Flows;
-            }
-            pub mod fm {
-                pub use crate::algorithms::multilevel::refinement::fm::Fm;
-            }
-            pub mod greedy {
-                pub use crate::algorithms::multilevel::refinement::greedy::Greedy;
-            }
-            pub mod halo {
-                pub use crate::algorithms::multilevel::refinement::halo::Halo;
-            }
-            pub mod gains {
-                pub use crate::algorithms::multilevel::refinement::gains::table::GainTable;
-            }
-            pub mod jet {
-                pub use crate::algorithms::multilevel::refinement::jet::Jet;
             }
         }
         pub mod update {

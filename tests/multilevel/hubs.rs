@@ -1,8 +1,7 @@
 //! Vertices with lists that all threads sum up: the same results as of one thread, and memory within the statement for any
 //! number of threads.
 
-use fastpart::internals::algorithms::multilevel::coarsening::in_files;
-use fastpart::internals::algorithms::multilevel::coarsening::{Clusterer, Clustering, Sample};
+use fastpart::internals::algorithms::multilevel::coarsening::{Clusterer, Clustering, Sample, in_files};
 use fastpart::internals::algorithms::multilevel::model::Graph as Weighted;
 use fastpart::internals::algorithms::multilevel::refine::Refine;
 use fastpart::internals::algorithms::multilevel::update::Update;

@@ -1,13 +1,9 @@
 //! The ledger of memory: what each refiner says that it takes is what it takes.
 
 use fastpart::internals::algorithms::multilevel::model::{Graph as Weighted, Problem, Size};
-use fastpart::internals::algorithms::multilevel::refinement::Refiner;
-use fastpart::internals::algorithms::multilevel::refinement::balance::{DealSurplus, Fill, Rebalance};
-use fastpart::internals::algorithms::multilevel::refinement::flows::Flows;
-use fastpart::internals::algorithms::multilevel::refinement::fm::Fm;
-use fastpart::internals::algorithms::multilevel::refinement::greedy::Greedy;
-use fastpart::internals::algorithms::multilevel::refinement::halo::Halo;
-use fastpart::internals::algorithms::multilevel::refinement::jet::Jet;
+use fastpart::internals::algorithms::multilevel::refinement::{
+    DealSurplus, Fill, Flows, Fm, Greedy, Halo, Jet, Rebalance, Refiner,
+};
 use fastpart::internals::base::{Buffer, Random};
 use fastpart::internals::graph::Csr;
 

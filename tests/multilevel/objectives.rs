@@ -7,9 +7,7 @@ use std::time::Duration;
 use fastpart::internals::algorithms::multilevel::model::{
     Assignment, Connections, Connectivity, Prices, Problem,
 };
-use fastpart::internals::algorithms::multilevel::refinement::Refiner;
-use fastpart::internals::algorithms::multilevel::refinement::gains::GainTable;
-use fastpart::internals::algorithms::multilevel::refinement::jet::Jet;
+use fastpart::internals::algorithms::multilevel::refinement::{GainTable, Jet, Refiner};
 use fastpart::internals::algorithms::multilevel::{Bound, Effort, Goal, Multilevel, Objective, model};
 use fastpart::internals::base::{Buffer, Error, Random, Run};
 use fastpart::internals::generate::{Generator, Planted, Rmat, records};

@@ -4,10 +4,7 @@ use std::time::Duration;
 
 use fastpart::internals::algorithms::multilevel::coarsening::{Clusterer, Clustering, contract};
 use fastpart::internals::algorithms::multilevel::model::{Assignment, Problem};
-use fastpart::internals::algorithms::multilevel::refinement::Refiner;
-use fastpart::internals::algorithms::multilevel::refinement::balance::Rebalance;
-use fastpart::internals::algorithms::multilevel::refinement::gains::GainTable;
-use fastpart::internals::algorithms::multilevel::refinement::jet::Jet;
+use fastpart::internals::algorithms::multilevel::refinement::{GainTable, Jet, Rebalance, Refiner};
 use fastpart::internals::algorithms::multilevel::{Bound, Effort, Goal, Multilevel, Rating, Scheme, model};
 use fastpart::internals::base::{Buffer, Error, Random};
 use fastpart::internals::capacity::BalanceOn;

@@ -2,9 +2,8 @@
 
 use fastpart::internals::algorithms::multilevel::model;
 use fastpart::internals::algorithms::multilevel::model::{Assignment, Problem};
-use fastpart::internals::algorithms::multilevel::refinement::Refiner;
-use fastpart::internals::algorithms::multilevel::refinement::balance::Rebalance;
 use fastpart::internals::algorithms::multilevel::refinement::balance::overload::{Histogram, Offer, Relief};
+use fastpart::internals::algorithms::multilevel::refinement::{Rebalance, Refiner};
 use fastpart::internals::base::{Buffer, NONE, Random};
 use fastpart::internals::graph::Csr;
 use proptest::prelude::*;

@@ -3,8 +3,7 @@
 use std::fs;
 use std::ops::Range;
 
-use fastpart::internals::algorithms::multilevel::coarsening::in_files;
-use fastpart::internals::algorithms::multilevel::coarsening::{Clustering, LEAST_DEGREE, Sample};
+use fastpart::internals::algorithms::multilevel::coarsening::{Clustering, LEAST_DEGREE, Sample, in_files};
 use fastpart::internals::algorithms::multilevel::model::Graph as Weighted;
 use fastpart::internals::algorithms::multilevel::{
     Bound, Costs, Effort, Goal, Multilevel, Path, Plan, coarsening,

@@ -27,11 +27,7 @@
 use super::start::{Machines, Start};
 use crate::algorithms::multilevel::model::graph::WeightOf;
 use crate::algorithms::multilevel::model::{Assignment, Bound, Goal, Graph, MOST_BOUNDS, Problem, copied};
-use crate::algorithms::multilevel::refinement::Refiner;
-use crate::algorithms::multilevel::refinement::balance::Rebalance;
-use crate::algorithms::multilevel::refinement::balance::bin_packing::deal;
-use crate::algorithms::multilevel::refinement::balance::vertex_counts::fill;
-use crate::algorithms::multilevel::refinement::fragments::connect;
+use crate::algorithms::multilevel::refinement::{Rebalance, Refiner, connect, deal, fill};
 use crate::base::{Buffer, Result, Run, reserved};
 use crate::capacity::{BalanceOn, Load, RepairOutcome, Shares, excess, repair};
 use crate::graph::Csr;

@@ -34,8 +34,7 @@ use super::scheme::Effort;
 use super::vertex_groups::{PartialAssignment, VertexGroups};
 use crate::algorithms::multilevel::coarsening::{Clusterer, Clustering, Rating};
 use crate::algorithms::multilevel::model::{Connections, Migration, Problem, Solution, copied};
-use crate::algorithms::multilevel::refinement::move_queue::Moves;
-use crate::algorithms::multilevel::refinement::refined;
+use crate::algorithms::multilevel::refinement::{Moves, refined};
 use crate::base::{Buffer, NONE, Result, splitmix64};
 use crate::capacity::{Load, fits, plus};
 

@@ -38,11 +38,7 @@
 use super::scheme::effort::{Effort, Patience, Progress};
 use crate::algorithms::multilevel::model::{Objective, Problem, Size, Solution, copied};
 use crate::algorithms::multilevel::refinement;
-use crate::algorithms::multilevel::refinement::balance::vertex_counts::Fill;
-use crate::algorithms::multilevel::refinement::balance::{DealSurplus, Rebalance};
-use crate::algorithms::multilevel::refinement::greedy::Greedy;
-use crate::algorithms::multilevel::refinement::jet::Jet;
-use crate::algorithms::multilevel::refinement::{Refiners, apply};
+use crate::algorithms::multilevel::refinement::{DealSurplus, Fill, Greedy, Jet, Rebalance, Refiners, apply};
 use crate::base::{Buffer, Result, splitmix64};
 
 /// Iterations of Jet in a round.

@@ -21,7 +21,7 @@ use std::cmp::Reverse;
 
 use crate::algorithms::multilevel::coarsening::Clustering;
 use crate::algorithms::multilevel::model::{Graph, Migration};
-use crate::algorithms::multilevel::refinement::move_queue::{Moves, OrderedF64};
+use crate::algorithms::multilevel::refinement::{Moves, OrderedF64};
 use crate::base::{Buffer, NONE, Random, Result, Run, zeros};
 use crate::capacity::{Load, fits, minus, plus, relative};
 use crate::sets::{Bits, Groups, SparseSums};
@@ -345,5 +345,99 @@ impl<'a, const D: usize> VertexGroups<'a, D> {
             });
         }
         Ok((lost, taken))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithms::multilevel::model::Builder;
+
+    const K: u32 = 5;
+
+    /// A graph of random edges, whose groups are pairs of neighbouring ids. Some groups have no part, and part 4 is empty.
+    fn cases() -> impl Iterator<Item = (Graph<'static, 1>, Buffer<u32>, Buffer<u32>)> {
+        (0..60).map(|seed| {
+            let mut random = Random::new(seed, 0);
+            let n = 20 + random.below(40) as usize;
+            let mut weights = vec![vec![0_u32; n]; n];
+            for _ in 0..3 * n {
+                let (u, v) = (random.below(n as u64) as usize, random.below(n as u64) as usize);
+                let w = 1 + random.below(3) as u32;
+                if u != v {
+                    (weights[u][v], weights[v][u]) = (w, w);
+                }
+            }
+            let mut builder = Builder::new(n, n * n).unwrap();
+            for list in &weights {
+                list.iter().zip(0..).filter(|(w, _)| **w > 0).for_each(|(&w, u)| builder.entry(u, w));
+                builder.vertex([1]);
+            }
+            let mut group_of: Buffer<u32> = Buffer::zeroed(n, "groups").unwrap();
+            let mut part_of: Buffer<u32> = Buffer::zeroed(n, "parts").unwrap();
+            let parts: Vec<u32> = (0..n)
+                .map(|_| if random.below(3) == 0 { NONE } else { random.below(K as u64 - 1) as u32 })
+                .collect();
+            for v in 0..n {
+                group_of[v] = v as u32 / 2;
+                part_of[v] = parts[v / 2];
+            }
+            (builder.finish(), group_of, part_of)
+        })
+    }
+
+    /// The loads, counted anew.
+    fn counted(part_of: &[u32]) -> Vec<Load<1>> {
+        (0..K).map(|part| [part_of.iter().filter(|&&own| own == part).count() as u64]).collect()
+    }
+
+    fn cut(graph: &Graph<1>, part_of: &[u32]) -> u64 {
+        let mut cut = 0;
+        for v in 0..graph.len() as u32 {
+            graph.each(v, |u, w| cut += u64::from(w) * u64::from(part_of[u as usize] != part_of[v as usize]));
+        }
+        cut / 2
+    }
+
+    #[test]
+    fn all_groups_are_placed_grow_an_empty_part_and_move_as_a_whole() {
+        let run = Run::new(Some(1), None).unwrap();
+        let mut grown = 0;
+        for (graph, group_of, part_of) in cases() {
+            let (old, n) = (part_of.to_vec(), graph.len() as u64);
+            let clustering = Clustering { cluster_of: group_of, count: (graph.len() + 1) / 2 };
+            let groups = VertexGroups::new(&graph, clustering, &run).unwrap();
+            let check = |parts: &PartialAssignment<1>| {
+                assert_eq!(parts.loads, counted(&parts.part_of));
+                assert!(parts.part_of.iter().all(|&part| part < K));
+                assert!(parts.part_of.chunks(2).all(|group| group.iter().all(|&part| part == group[0])));
+            };
+            let mut parts = PartialAssignment { loads: counted(&part_of), part_of };
+            groups.place(&mut parts, &[[n.div_ceil(3)]; K as usize - 1]).unwrap();
+            check(&parts);
+            assert!(old.iter().zip(&*parts.part_of).all(|(&old, &new)| old == NONE || old == new));
+
+            let surplus: Vec<u64> =
+                parts.loads.iter().map(|load| load[0].saturating_sub(n / u64::from(K))).collect();
+            let (before, cap) = (parts.loads.clone(), [n.div_ceil(u64::from(K))]);
+            groups.grow(&mut parts, &surplus, (K - 1, cap), &old, 1).unwrap();
+            check(&parts);
+            assert!(fits(parts.loads[K as usize - 1], cap));
+            for ((before, after), surplus) in
+                before.iter().zip(&parts.loads).zip(&surplus).take(K as usize - 1)
+            {
+                assert!(before[0] - after[0] <= *surplus);
+            }
+            grown += parts.loads[K as usize - 1][0];
+
+            let (caps, before) =
+                ([[n.div_ceil(4)]; K as usize], (cut(&graph, &parts.part_of), parts.loads.clone()));
+            groups.improve_greedily(&mut parts, &caps, None).unwrap();
+            check(&parts);
+            assert!(cut(&graph, &parts.part_of) <= before.0);
+            let is_kept = |(before, after): (&Load<1>, &Load<1>)| after[0] <= before[0].max(caps[0][0]);
+            assert!(before.1.iter().zip(&parts.loads).all(is_kept));
+        }
+        assert!(grown > 60);
     }
 }

@@ -16,7 +16,19 @@ pub(crate) mod move_queue;
 
 use super::model::{Assignment, Objective, Problem, Quality, Size, Solution};
 use crate::base::{Buffer, Result};
-use halo::Halo;
+pub(crate) use balance::bin_packing::deal;
+pub(crate) use balance::rebalance;
+pub use balance::vertex_counts::Fill;
+pub(crate) use balance::vertex_counts::fill;
+pub use balance::{DealSurplus, Rebalance};
+pub use flows::Flows;
+pub use fm::Fm;
+pub(crate) use fragments::connect;
+pub use gains::table::GainTable;
+pub use greedy::Greedy;
+pub use halo::Halo;
+pub use jet::Jet;
+pub(crate) use move_queue::{Moves, OrderedF64};
 
 /// A step that changes an assignment.
 pub trait Refiner<const D: usize>: Sync {

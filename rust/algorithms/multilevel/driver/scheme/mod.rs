@@ -34,11 +34,7 @@ use crate::algorithms::multilevel::coarsening::{
     Clusterer, Level, Memory, Next, Policy, Rating, Step, coarsen,
 };
 use crate::algorithms::multilevel::model::{Graph, Problem, Size, Solution, copied};
-use crate::algorithms::multilevel::refinement::balance::Rebalance;
-use crate::algorithms::multilevel::refinement::flows::Flows;
-use crate::algorithms::multilevel::refinement::fm::Fm;
-use crate::algorithms::multilevel::refinement::jet::Jet;
-use crate::algorithms::multilevel::refinement::{self, Refiners, refined};
+use crate::algorithms::multilevel::refinement::{self, Flows, Fm, Jet, Rebalance, Refiners, refined};
 use crate::base::{Buffer, Error, Result, Run, splitmix64};
 use crate::capacity::Load;
 use crate::exec::side_by_side;
