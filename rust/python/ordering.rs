@@ -8,7 +8,7 @@ use super::edges::EdgeSource;
 use super::partitions::Identity;
 use super::results::{View, settled};
 use super::run::{Options, detached};
-use fastpart::internals::algorithms::multilevel::order;
+use fastpart::internals::algorithms::multilevel::order as ordering;
 use fastpart::internals::convert::renumber;
 use fastpart::internals::graph::packed_len;
 

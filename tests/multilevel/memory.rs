@@ -47,7 +47,7 @@ fn of_each_refiner() {
     let (random, grid) = (random(), grid());
     let rows = |v: u32| v / SIDE * K / SIDE;
     let mixed = |v: u32| v.wrapping_mul(0x9e37_79b9) >> 29;
-    let crowded = |v: u32| if v % 3 > 0 { 0 } else { v % K };
+    let crowded = |v: u32| if v.is_multiple_of(3) { v % K } else { 0 };
     let jet = Jet { iterations: 8, slack: 0.1, lenience: 0.5, patience: 2 };
     let table = u64::from(SIDE * SIDE * K);
     type Start<'a> = &'a dyn Fn(u32) -> u32;
@@ -59,7 +59,7 @@ fn of_each_refiner() {
         ("fm on boundaries", &Fm { table: 0, boundaries: true }, &grid, &rows, false),
         ("flows", &Flows { short: 4 }, &grid, &rows, false),
         ("rebalance", &Rebalance, &random, &crowded, false),
-        ("rebalance a grid", &Rebalance, &grid, &|v| if v % 5 > 0 { rows(v) } else { 0 }, false),
+        ("rebalance a grid", &Rebalance, &grid, &|v| if v.is_multiple_of(5) { 0 } else { rows(v) }, false),
         ("deal", &DealSurplus, &random, &|_| 0, false),
         ("fill", &Fill, &grid, &|v| rows(v) % (K - 1), false),
         ("greedy", &Greedy, &random, &mixed, false),

@@ -405,7 +405,7 @@ mod tests {
         let mut grown = 0;
         for (graph, group_of, part_of) in cases() {
             let (old, n) = (part_of.to_vec(), graph.len() as u64);
-            let clustering = Clustering { cluster_of: group_of, count: (graph.len() + 1) / 2 };
+            let clustering = Clustering { cluster_of: group_of, count: graph.len().div_ceil(2) };
             let groups = VertexGroups::new(&graph, clustering, &run).unwrap();
             let check = |parts: &PartialAssignment<1>| {
                 assert_eq!(parts.loads, counted(&parts.part_of));
