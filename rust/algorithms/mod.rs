@@ -1,17 +1,17 @@
 //! The partitioners, one module each.
 
-pub(crate) mod bytegnn;
-pub(crate) mod dbh;
-pub(crate) mod edge_streams;
-pub(crate) mod edges_of;
-pub(crate) mod grem;
-pub(crate) mod hep;
-pub(crate) mod multilevel;
+pub mod bytegnn;
+pub mod dbh;
+pub mod edge_streams;
+pub mod edges_of;
+pub mod grem;
+pub mod hep;
+pub mod multilevel;
 pub(crate) mod random;
-pub(crate) mod sigma;
-pub(crate) mod spring;
-pub(crate) mod two_phase;
-pub(crate) mod vertex_streams;
+pub mod sigma;
+pub mod spring;
+pub mod two_phase;
+pub mod vertex_streams;
 
 use crate::partition::Entry;
 

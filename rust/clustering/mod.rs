@@ -10,6 +10,7 @@ use crate::base::{Buffer, NONE, Result, Run};
 use crate::edges::{BLOCK, EdgeStream, Record};
 use crate::exec::pass;
 use crate::graph::Csr;
+pub use bounded::BoundedClustering;
 pub use hollocou::Hollocou;
 pub use modularity::Modularity;
 

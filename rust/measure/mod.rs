@@ -37,6 +37,7 @@ use crate::sets::Bits;
 pub use components::components;
 pub use cut::{Cut, SparseMatrix, cut, sparse_matrix};
 pub use halo::{halo_sizes, halo_sizes_of_types};
+pub use homes::home_parts;
 pub use labels::label_skew;
 pub use relations::{RelationCut, relation_cuts};
 pub use replicas::{Replicas, TypeReplicas, replicas, replicas_of_types};

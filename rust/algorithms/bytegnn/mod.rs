@@ -31,8 +31,8 @@
 //! 2022, section 5.
 
 pub(crate) mod assignment;
-pub(crate) mod blocks;
-pub(crate) mod slack;
+pub mod blocks;
+pub mod slack;
 
 use std::sync::Arc;
 

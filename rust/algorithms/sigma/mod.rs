@@ -1,8 +1,8 @@
 //! SIGMA: partitions of vertices or of records, balanced in both, from clusters and a stream.
 
-pub(crate) mod edge;
-pub(crate) mod preference;
-pub(crate) mod vertex;
+pub mod edge;
+pub mod preference;
+pub mod vertex;
 
 use std::sync::Arc;
 

@@ -21,11 +21,11 @@
 //! Multilevel Graph Partitioning", 2025.
 
 pub(crate) mod checkpoints;
-pub(crate) mod contraction;
+pub mod contraction;
 pub(crate) mod costs;
 pub(crate) mod path;
 mod replicas;
-pub(crate) mod sampling;
+pub mod sampling;
 
 pub(crate) use checkpoints::Checkpoints;
 pub use costs::Costs;
