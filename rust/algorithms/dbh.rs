@@ -18,7 +18,7 @@
 //! **Source.** Xie, Yan, Li, Zhang, "Distributed Power-law Graph Computing: Theoretical and Empirical
 //! Analysis", NIPS 2014, section 3.
 
-use super::edge_streams::loops;
+use super::streams::edges::loops;
 use crate::base::{NONE, Result, Run, prefetch_ends, splitmix64};
 use crate::edges::Record;
 use crate::graph::{Degrees, degrees};

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use self::edge::{BandCount, SigmaEdge};
 use self::vertex::Objective;
-use crate::algorithms::edge_streams::refining::PASSES;
 use crate::algorithms::multilevel::refining::{self, Refine};
+use crate::algorithms::streams::edges::refining::PASSES;
 use crate::base::{Error, Result, Run};
 use crate::exec::shuffle::check_records;
 use crate::graph::Csr;

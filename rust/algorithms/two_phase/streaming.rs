@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::Vertex;
 use super::scoring::{Candidate, State};
-use crate::algorithms::edge_streams::{Slice, choose_open};
+use crate::algorithms::streams::edges::{Slice, choose_open};
 use crate::base::{Result, Run, prefetch};
 use crate::edges::{EdgeStream, Record};
 use crate::exec::pipeline;

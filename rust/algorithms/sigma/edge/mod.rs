@@ -26,7 +26,7 @@
 //!
 //! **Refinement**, where it is asked for: [`refining`].
 //!
-//! **Complexity.** See [`crate::algorithms::edge_streams`]. One pass over the records, and one over those
+//! **Complexity.** See [`crate::algorithms::streams::edges`]. One pass over the records, and one over those
 //! left open, for any number of bands.
 //!
 //! **Source.** SIGMA, sections 3.2 and 3.3. The paper preassigns records within a cluster. The authors'
@@ -39,9 +39,9 @@ use std::path::Path;
 
 use super::Sigma;
 use super::preference::{Weight, preferred_parts};
-use crate::algorithms::edge_streams::loads::Balance;
-use crate::algorithms::edge_streams::refining::{self, Refining};
-use crate::algorithms::edge_streams::{EdgeStreamer, Limit, Slice, by_degree, choose, choose_open, loops};
+use crate::algorithms::streams::edges::loads::Balance;
+use crate::algorithms::streams::edges::refining::{self, Refining};
+use crate::algorithms::streams::edges::{EdgeStreamer, Limit, Slice, by_degree, choose, choose_open, loops};
 use crate::base::{Buffer, NONE, Result, Run, prefetch_ends};
 use crate::capacity;
 use crate::edges::{EdgeStream, Record};

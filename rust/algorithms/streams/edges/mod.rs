@@ -20,8 +20,6 @@
 //! **Complexity.** O(k) per record up to 512 parts: on one machine 45 ns for 8 parts, 55 for 32, 120 for 128.
 //! Beyond, O(k/64 + replicas of u and v + log k).
 
-pub mod greedy;
-pub mod hdrf;
 pub mod loads;
 pub(crate) mod loops;
 pub(crate) mod partition;
