@@ -1,11 +1,9 @@
 //! The foundation: errors, a run and its budget, large arrays, randomness, atomic files. It does not depend on
 //! graphs.
 
-pub(crate) mod budget;
 pub(crate) mod buffer;
 pub(crate) mod checked;
 pub(crate) mod error;
-pub mod file_hash;
 pub mod npy;
 pub mod output;
 pub(crate) mod prefetch;
@@ -17,7 +15,6 @@ pub(crate) mod system;
 pub(crate) mod temporary;
 pub(crate) mod usage;
 
-pub use budget::available;
 pub use buffer::{Buffer, reserved};
 pub(crate) use buffer::{Growing, reserve, shared, zeros};
 pub(crate) use error::bytes;
@@ -28,6 +25,8 @@ pub use random::{Permutation, Random, splitmix64};
 pub(crate) use run::CancelCheck;
 pub use run::{MAX_THREADS, Run, Step, default_threads, locked};
 pub use spare::Allocator;
+pub(crate) use system::budget;
+pub use system::budget::available;
 pub(crate) use temporary::TempFile;
 pub use usage::{Meter, Usage};
 

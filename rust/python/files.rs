@@ -13,8 +13,9 @@ use super::errors::{decoded, raise};
 use super::results::with_parts;
 use super::run::{Options, detached};
 use fastpart::internals::base::output::{AtomicDir, AtomicFile, Entries, write_file as write_whole};
-use fastpart::internals::base::{Result, Run, file_hash, locked, npy};
+use fastpart::internals::base::{Result, Run, locked, npy};
 use fastpart::internals::edges::MappedFile;
+use fastpart::internals::parts::file_hash;
 
 /// Items written between two looks at the cancel flag.
 const CHUNK: usize = 1 << 20;
