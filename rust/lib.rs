@@ -49,7 +49,7 @@
 //! The extension module for Python is a crate of its own, in `rust/python/`.
 
 // Tests declare partitioners of their own.
-#![cfg_attr(not(test), deny(unreachable_pub))]
+#![cfg_attr(not(test), deny(unreachable_pub, clippy::disallowed_methods))]
 
 #[cfg(not(all(any(unix, windows), target_endian = "little", target_pointer_width = "64")))]
 compile_error!(
