@@ -28,7 +28,7 @@ mod search;
 
 use std::ops::Range;
 
-use crate::base::{Buffer, NONE, Result, Run, prefetch_ends};
+use crate::base::{Buffer, NONE, Result, Run, ahead, prefetch_ends};
 use crate::capacity::open_share;
 use crate::edges::temporary::check_ids;
 use crate::edges::{EdgeStream, Record};
@@ -44,8 +44,6 @@ use search::{Avx2, Wide};
 /// Records that are scored between two looks at the cancel flag. A hub may be in thousands of parts.
 const STRIDE: usize = 4096;
 const SPARSE_STRIDE: usize = 128;
-/// How many records ahead rows and degrees are fetched.
-const AHEAD: usize = 16;
 
 /// What the presence of an end in a part is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +61,7 @@ pub(crate) type Gains = [f64; 2];
 pub fn by_degree<V>(vertices: &[V], degree: impl Fn(&V) -> u32, records: &[Record], gains: &mut Vec<Gains>) {
     gains.clear();
     gains.extend(records.iter().enumerate().map(|(index, &ends)| {
-        prefetch_ends(vertices, records, index + AHEAD);
+        prefetch_ends(vertices, records, index + ahead::ENTRIES);
         let [u, v] = ends.map(|id| f64::from(degree(&vertices[id as usize])));
         [2.0 - u / (u + v), 2.0 - v / (u + v)]
     }));
@@ -284,7 +282,7 @@ impl EdgeStreamer {
         parts: &mut [u32],
     ) {
         for (index, part) in range.zip(parts) {
-            if let Some(&record) = records.get(index + AHEAD) {
+            if let Some(&record) = records.get(index + ahead::ENTRIES) {
                 record.iter().for_each(|&id| self.present.prefetch(id));
             }
             *part = self.place(how, records[index], gains[index]);
@@ -329,7 +327,7 @@ pub(crate) fn choose_open(records: &[Record], parts: &[u32], chosen: &mut Vec<u3
 fn count_down(remaining: &mut [u32], records: &[Record], gains: &mut Vec<Gains>) {
     gains.clear();
     gains.extend(records.iter().enumerate().map(|(index, &[u, v])| {
-        prefetch_ends(remaining, records, index + AHEAD);
+        prefetch_ends(remaining, records, index + ahead::ENTRIES);
         let first = remaining[u as usize] >= remaining[v as usize];
         if u != v {
             remaining[u as usize] -= 1;
