@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use criterion::{
     BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime,
 };
-use fastpart::internals::algorithms::edge_streams::hdrf::Hdrf;
-use fastpart::internals::algorithms::edge_streams::loads::Balance;
-use fastpart::internals::algorithms::edge_streams::{Affinity, EdgeStreamer, Limit, by_degree};
+use fastpart::internals::algorithms::hdrf::Hdrf;
 use fastpart::internals::algorithms::hep::Hep;
+use fastpart::internals::algorithms::streams::edges::loads::Balance;
+use fastpart::internals::algorithms::streams::edges::{Affinity, EdgeStreamer, Limit, by_degree};
 use fastpart::internals::base::Buffer;
 use fastpart::internals::base::Run;
 use fastpart::internals::edges::EdgeFile;

@@ -9,7 +9,9 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use fastpart::internals::algorithms::vertex_streams::{Fennel, Ldg, VertexStream};
+use fastpart::internals::algorithms::fennel::Fennel;
+use fastpart::internals::algorithms::ldg::Ldg;
+use fastpart::internals::algorithms::streams::vertices::VertexStream;
 use fastpart::internals::base::Run;
 use fastpart::internals::graph::Csr;
 

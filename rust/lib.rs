@@ -49,7 +49,7 @@
 //! The extension module for Python is a crate of its own, in `rust/python/`.
 
 // Tests declare partitioners of their own.
-#![cfg_attr(not(test), deny(unreachable_pub))]
+#![cfg_attr(not(test), deny(unreachable_pub, clippy::disallowed_methods))]
 
 #[cfg(not(all(any(unix, windows), target_endian = "little", target_pointer_width = "64")))]
 compile_error!(
@@ -92,5 +92,24 @@ pub mod choices {
     pub use crate::algorithms::two_phase::Scoring;
 }
 
+/// What is `pub` in the modules, for the extension module, the tests and the benchmarks. It may change with any version.
 #[doc(hidden)]
-pub mod internals;
+#[rustfmt::skip]
+pub mod internals {
+    pub mod algorithms { pub use crate::algorithms::*; }
+    pub mod base { pub use crate::base::*; }
+    pub mod capacity { pub use crate::capacity::*; }
+    pub mod clustering { pub use crate::clustering::*; }
+    pub mod convert { pub use crate::convert::*; }
+    pub mod edges { pub use crate::edges::*; }
+    pub mod exec { pub use crate::exec::*; }
+    pub mod generate { pub use crate::generate::*; }
+    pub mod graph { pub use crate::graph::*; }
+    pub mod ingest { pub use crate::ingest::*; }
+    pub mod measure { pub use crate::measure::*; }
+    pub mod partition { pub use crate::partition::*; }
+    pub mod parts { pub use crate::parts::*; }
+    pub mod sampling { pub use crate::sampling::*; }
+    pub mod sets { pub use crate::sets::*; }
+    pub mod traffic { pub use crate::traffic::*; }
+}

@@ -111,6 +111,13 @@ coarsening
 driver
 order refine update
 """,
+    "exec": """
+side_by_side, scattered, division
+scan
+pass, rounds
+batches, follow, pipeline, spill
+shuffle
+""",
 }
 """The folders and files of a room, the same way."""
 

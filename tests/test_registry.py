@@ -98,7 +98,7 @@ def owned() -> dict[str, Path]:
     found = {}
     for file in sorted((RUST / "algorithms").rglob("*.rs")):
         text = file.read_text()
-        for name in re.findall(r'=> "(\w+)", (?:\[|Rule::)', text):
+        for name in re.findall(r'=> "(\w+)", (?:\[|[A-Z])', text):
             found[name] = file.parent if file.name == "mod.rs" else file
     return found
 
@@ -123,3 +123,19 @@ def test_a_partitioner_is_its_file_and_a_line_of_the_registry():
     assert {name: found - CHOSEN for name, found in places.items() if found - CHOSEN} == {}
     registry = (RUST / "algorithms" / "mod.rs").read_text().partition("registry! {")[2]
     assert len(re.findall(r"::[A-Z]\w+", registry)) == len(homes)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "tests/test_golden.py",
+        "docs/reference/algorithms.md",
+        "docs/reference/api/partitioners.rst",
+        "docs/how-it-works/",
+    ],
+)
+def test_places_that_the_guide_lists_have_every_partitioner(place):
+    path = RUST.parent / place
+    text = "".join(page.read_text() for page in ([path] if path.is_file() else path.glob("*.md"))).lower()
+    assert [name for name in PARTITIONERS if not re.search(rf"\b{name}\b", text)] == []
+    assert place in (RUST.parent / "docs" / "guides" / "adding-an-algorithm.md").read_text()

@@ -18,15 +18,12 @@
 //! **Source.** Xie, Yan, Li, Zhang, "Distributed Power-law Graph Computing: Theoretical and Empirical
 //! Analysis", NIPS 2014, section 3.
 
-use super::edge_streams::loops;
-use crate::base::{NONE, Result, Run, prefetch_ends, splitmix64};
+use super::streams::edges::loops;
+use crate::base::{NONE, Result, Run, ahead, prefetch_ends, splitmix64};
 use crate::edges::Record;
 use crate::graph::{Degrees, degrees};
 use crate::partition::parameters::{Seed, parameters};
 use crate::partition::{EdgePartition, EdgeParts, Need, Outcome, Partitioner, Prepared, Shape};
-
-/// How many records ahead data is prefetched.
-const AHEAD: usize = 24;
 
 parameters! {
     /// Partition the edge records by the hash of their end of lower degree (DBH).
@@ -59,7 +56,7 @@ impl Dbh {
     /// The part of the record at a place among some.
     #[inline(always)]
     fn part(&self, degree: &[u32], records: &[Record], place: usize) -> u32 {
-        prefetch_ends(degree, records, place + AHEAD);
+        prefetch_ends(degree, records, place + ahead::RECORDS);
         let [u, v] = records[place];
         if u == v {
             return NONE;

@@ -15,7 +15,7 @@
 //! 1. A record whose ends have the same part goes there, up to the cap of `ceil(balance * m / k)` records.
 //! 2. The others follow, those of low degree first, each to the part with the best score of replicas and
 //!    loads.
-//! 3. Passes move records to where they make fewer replicas ([`refining`](super::edge_streams::refining)).
+//! 3. Passes move records to where they make fewer replicas ([`refining`](super::streams::edges::refining)).
 //!
 //! **Parallelism.** SIGMA and the refinement run in parallel. The result is the same for any number of
 //! threads.
@@ -29,8 +29,8 @@
 //!
 //! **Source.** The score is SIGMA's, section 3.3.
 
-use super::edge_streams::refining::PASSES;
 use super::sigma::edge::{BandCount, SigmaEdge};
+use super::streams::edges::refining::PASSES;
 use crate::base::{Result, Run};
 use crate::exec::shuffle::check_records;
 use crate::graph::{Degrees, degrees};

@@ -1,17 +1,20 @@
-//! The partitioners, one module each.
+//! The partitioners, one module each, and in [`streams`] what those that read a graph once or a few times share.
 
-pub(crate) mod bytegnn;
-pub(crate) mod dbh;
-pub(crate) mod edge_streams;
-pub(crate) mod edges_of;
-pub(crate) mod grem;
-pub(crate) mod hep;
-pub(crate) mod multilevel;
+pub mod bytegnn;
+pub mod dbh;
+pub mod edges_of;
+pub mod fennel;
+pub mod greedy;
+pub mod grem;
+pub mod hdrf;
+pub mod hep;
+pub mod ldg;
+pub mod multilevel;
 pub(crate) mod random;
-pub(crate) mod sigma;
-pub(crate) mod spring;
-pub(crate) mod two_phase;
-pub(crate) mod vertex_streams;
+pub mod sigma;
+pub mod spring;
+pub mod streams;
+pub mod two_phase;
 
 use crate::partition::Entry;
 
@@ -38,15 +41,15 @@ registry! {
         multilevel::Multilevel,
         random::Random,
         random::HashVertices,
-        vertex_streams::Ldg,
-        vertex_streams::Fennel,
-        vertex_streams::Reldg,
-        vertex_streams::Refennel,
+        ldg::Ldg,
+        fennel::Fennel,
+        ldg::Reldg,
+        fennel::Refennel,
         bytegnn::ByteGnn,
         dbh::Dbh,
         two_phase::TwoPhase,
-        edge_streams::greedy::Greedy,
-        edge_streams::hdrf::Hdrf,
+        greedy::Greedy,
+        hdrf::Hdrf,
         hep::Hep,
     ];
 }

@@ -15,7 +15,7 @@
 
 use std::path::Path;
 
-use super::edge_streams::loops;
+use super::streams::edges::loops;
 use crate::base::{Buffer, NONE, Permutation, Result, Run, splitmix64};
 use crate::capacity::{BalanceOn, Placing, cap};
 use crate::edges::EdgeStream;

@@ -1,13 +1,11 @@
 //! The foundation: errors, a run and its budget, large arrays, randomness, atomic files. It does not depend on
 //! graphs.
 
-pub(crate) mod budget;
 pub(crate) mod buffer;
 pub(crate) mod checked;
 pub(crate) mod error;
-pub(crate) mod file_hash;
-pub(crate) mod npy;
-pub(crate) mod output;
+pub mod npy;
+pub mod output;
 pub(crate) mod prefetch;
 pub(crate) mod random;
 pub(crate) mod regular_file;
@@ -25,7 +23,10 @@ pub(crate) use output::AtomicFile;
 pub(crate) use prefetch::{ahead, on_avx2, prefetch, prefetch_at, prefetch_ends, read_ahead};
 pub use random::{Permutation, Random, splitmix64};
 pub(crate) use run::CancelCheck;
-pub use run::{Run, locked};
+pub use run::{MAX_THREADS, Run, Step, default_threads, locked};
+pub use spare::Allocator;
+pub(crate) use system::budget;
+pub use system::budget::available;
 pub(crate) use temporary::TempFile;
 pub use usage::{Meter, Usage};
 

@@ -23,11 +23,10 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use super::bounds::plus;
 use super::{CHECK_EVERY, Load, PartLoads, Shares, cap, share, validate_balance};
 use crate::base::{Buffer, Error, Result, Run, reserved};
+use crate::exec::sort_by_key;
 
 /// A weight for each vertex. Copies share the memory.
 #[derive(Debug, Clone)]
@@ -166,7 +165,7 @@ impl BalanceOn {
         let n = self.weights.each.len();
         run.begin("dealing", n as u64);
         let mut order = self.vertices()?;
-        run.install(|| order.par_sort_unstable_by_key(|&vertex| (Reverse(self.weight(vertex)), vertex)));
+        sort_by_key(&mut order, run, |&vertex| (Reverse(self.weight(vertex)), vertex));
         let mut assignment: Buffer<i32> = Buffer::zeroed(n, "balance_on: part of each vertex")?;
         let mut loads = vec![[0; 2]; k as usize];
         let mut round_robin = (0..k).cycle();

@@ -1,18 +1,14 @@
 //! The least loaded of parts whose loads only grow.
 //!
-//! Loads are counted at once. The order of the parts is updated only when the first part is requested. Parts
-//! wait in a heap by a load that they had earlier. Parts that grew by a few units only are visited level by
-//! level of the least load, in the order of their ids, and need no heap. A request takes O(1) amortised once
-//! all parts are level, and O(log k) otherwise. It takes 32 bytes per part.
+//! Loads are counted at once. A tournament over the loads that the parts once had finds the first part when it is
+//! requested: if its load is still the known one, no other part can have less. Else its load becomes known, and the
+//! tournament is played again, until the winner's load is known. A request takes O(log k) for each part that has grown
+//! above the least load since. It takes up to 32 bytes per part.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::collections::binary_heap::PeekMut;
 
 use crate::base::{NONE, Result, Run};
-
-/// How far above the level a part goes on from level to level; looks at it cost less than the heap.
-const NEAR: u64 = 32;
+use crate::sets::tournament::Tree;
 
 /// The load of a part that takes nothing any more.
 const CLOSED: u64 = u64::MAX;
@@ -21,23 +17,19 @@ const CLOSED: u64 = u64::MAX;
 #[derive(Debug)]
 pub(crate) struct LeastLoaded {
     loads: Vec<u64>,
-    /// Parts by a load that was theirs and is at least `level`.
-    waiting: BinaryHeap<Reverse<(u64, u32)>>,
-    /// No load is below.
-    level: u64,
-    /// Parts that were near the level below, ascending; those from `next` on were not looked at.
-    at_level: Vec<u32>,
-    next: usize,
-    /// Parts found near above `level`, ascending.
-    raised: Vec<u32>,
+    /// A load that each part had, by which the tournament is played.
+    known: Vec<Reverse<u64>>,
+    tree: Tree,
 }
 
 impl LeastLoaded {
     /// Parts with these loads.
     pub(crate) fn new(loads: impl IntoIterator<Item = u64>) -> Self {
         let loads: Vec<u64> = loads.into_iter().collect();
-        let waiting = loads.iter().zip(0..).map(|(&load, part)| Reverse((load, part))).collect();
-        Self { loads, waiting, level: 0, at_level: Vec::new(), next: 0, raised: Vec::new() }
+        let known: Vec<_> = loads.iter().copied().map(Reverse).collect();
+        let mut tree = Tree::new(loads.len());
+        tree.rebuild(&known);
+        Self { loads, known, tree }
     }
 
     /// The load of each part.
@@ -94,60 +86,84 @@ impl LeastLoaded {
         }
     }
 
+    #[inline(always)]
     fn first(&mut self) -> Option<u32> {
         loop {
-            let waiting = self.waiting.peek().map(|&Reverse(first)| first);
-            let fresh = waiting.filter(|&(load, _)| load == self.level).map(|(_, part)| part);
-            match (fresh, self.at_level.get(self.next).copied()) {
-                (Some(part), level) if level.is_none_or(|level| part < level) => {
-                    let load = self.loads[part as usize];
-                    if load == self.level {
-                        return Some(part);
-                    }
-                    if let Some(mut top) = self.waiting.peek_mut() {
-                        if load - self.level <= NEAR {
-                            PeekMut::pop(top);
-                            self.raised.push(part);
-                        } else {
-                            top.0.0 = load;
-                        }
-                    }
-                }
-                (_, Some(part)) => {
-                    let load = self.loads[part as usize];
-                    if load == self.level {
-                        return Some(part);
-                    }
-                    self.next += 1;
-                    if load - self.level <= NEAR {
-                        self.raised.push(part);
-                    } else {
-                        self.waiting.push(Reverse((load, part)));
-                    }
-                }
-                _ if self.raised.is_empty() => {
-                    self.level = waiting.map(|(load, _)| load).filter(|&load| load != CLOSED)?;
-                }
-                _ => {
-                    self.level += 1;
-                    self.next = 0;
-                    self.at_level.clear();
-                    std::mem::swap(&mut self.at_level, &mut self.raised);
-                }
+            let part = self.tree.best();
+            let load = *self.loads.get(part as usize)?;
+            if self.known[part as usize].0 == load {
+                return (load != CLOSED).then_some(part);
+            }
+            self.known[part as usize] = Reverse(load);
+            self.tree.update(part as usize, &self.known);
+        }
+    }
+}
+
+/// The least loaded of parts that take units.
+///
+/// A search goes through the parts again and again: what it has passed is above the level of this round. The level never
+/// exceeds the mean load, so all rounds together take as many steps as there are units. (Measured: streams of vertices
+/// are 1.1 times as fast as with [`LeastLoaded`], which takes steps of any size.)
+#[derive(Debug)]
+pub(crate) struct UnitLoads {
+    loads: Vec<u64>,
+    /// The least load.
+    level: u64,
+    /// The lowest part with that load.
+    least: u32,
+}
+
+impl UnitLoads {
+    /// Parts with these loads.
+    pub(crate) fn new(loads: Vec<u64>) -> Self {
+        let (level, least) = loads.iter().copied().zip(0..).min().unwrap_or_default();
+        Self { loads, level, least }
+    }
+
+    /// The load of each part.
+    pub(crate) fn into_loads(self) -> Vec<u64> {
+        self.loads
+    }
+
+    /// The load of a part.
+    #[inline(always)]
+    pub(crate) fn load(&self, part: u32) -> u64 {
+        self.loads[part as usize]
+    }
+
+    /// The least loaded part.
+    #[inline(always)]
+    pub(crate) fn least(&self) -> u32 {
+        self.least
+    }
+
+    /// Adds a unit to a part.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, part: u32) {
+        self.loads[part as usize] += 1;
+        while self.load(self.least) > self.level {
+            self.least += 1;
+            if self.least as usize == self.loads.len() {
+                self.least = 0;
+                self.level += 1;
             }
         }
     }
 }
 
-/// Gives the vertices of `part_of` that have no part, since they have no edges, what `part` says, in the
-/// order of their ids. Every vertex partitioner does so last, and nearly always by the fewest vertices
-/// ([`LeastLoaded::place`]).
-pub(crate) fn place_last(part_of: &mut [u32], run: &Run, mut part: impl FnMut() -> u32) -> Result<()> {
+/// Gives each vertex of `part_of` that has no part, since it has no edges, the part with the fewest vertices by then, in
+/// the order of their ids. Nearly every vertex partitioner does so last. Returns the number of vertices of each part,
+/// which were `loads`.
+pub(crate) fn place_last(part_of: &mut [u32], loads: Vec<u64>, run: &Run) -> Result<Vec<u64>> {
+    let mut parts = UnitLoads::new(loads);
     run.each(part_of.len(), |v| {
         if part_of[v as usize] == NONE {
-            part_of[v as usize] = part();
+            part_of[v as usize] = parts.least();
+            parts.add(parts.least());
         }
-    })
+    })?;
+    Ok(parts.into_loads())
 }
 
 #[cfg(test)]
@@ -196,9 +212,8 @@ mod tests {
     #[test]
     fn those_without_a_part_are_placed_last() {
         let mut part_of = [NONE, 0, NONE, NONE, 1, 0, NONE];
-        let mut parts = LeastLoaded::new([2, 1, 0]);
-        place_last(&mut part_of, &Run::new(Some(1), None).unwrap(), || parts.place(1)).unwrap();
+        let loads = place_last(&mut part_of, vec![2, 1, 0], &Run::new(Some(1), None).unwrap()).unwrap();
         assert_eq!(part_of, [2, 0, 1, 2, 1, 0, 0]);
-        assert_eq!(parts.into_loads(), [3, 2, 2]);
+        assert_eq!(loads, [3, 2, 2]);
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! - [`bounds`]: loads under one bound or several.
 //! - [`Shares`]: how large parts are to be relative to each other.
-//! - [`LeastLoaded`]: one load per part, and the least loaded part; [`place_last`] gives it vertices without
-//!   edges.
+//! - [`LeastLoaded`]: one load per part, and the least loaded part. [`UnitLoads`]: the same for units; [`place_last`] deals
+//!   them the vertices without edges.
 //! - [`PartLoads`]: loads under several bounds, and the least loaded part with slack under all of them.
 //! - [`schedule`](mod@schedule): jobs to the least loaded of k machines.
 //! - [`BalanceOn`]: a second bound on vertex partitions. [`Placing`] keeps it, and deals if nothing else
@@ -23,7 +23,7 @@ use crate::base::{Error, Result};
 pub use balance_on::BalanceOn;
 pub(crate) use balance_on::{BalancedAssignment, Weights};
 pub(crate) use bounds::{Load, excess, fits, minus, plus, relative};
-pub(crate) use least_loaded::{LeastLoaded, place_last};
+pub(crate) use least_loaded::{LeastLoaded, UnitLoads, place_last};
 pub(crate) use part_loads::PartLoads;
 pub use placing::Placing;
 pub(crate) use repair::{RepairOutcome, repair};

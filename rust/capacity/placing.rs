@@ -21,10 +21,9 @@
 
 use std::cmp::Reverse;
 
-use rayon::prelude::*;
-
 use super::{BalanceOn, BalancedAssignment, CHECK_EVERY, LeastLoaded, Load, PartLoads};
 use crate::base::{Buffer, NONE, Result, Run, reserved};
+use crate::exec::sort_by_key;
 
 /// An assignment while vertices are placed.
 pub struct Placing<'a> {
@@ -102,9 +101,7 @@ impl<'a> Placing<'a> {
         run.begin("exchange", *left as u64);
         let weight = |vertex: u32| balance_on.weight(vertex);
         let mut order = balance_on.vertices()?;
-        run.install(|| {
-            order.par_sort_unstable_by_key(|&vertex| (part_of[vertex as usize], weight(vertex), vertex));
-        });
+        sort_by_key(&mut order, run, |&vertex| (part_of[vertex as usize], weight(vertex), vertex));
         let (placed, left) = order.split_at_mut(part_of.len() - *left);
         left.sort_unstable_by_key(|&vertex| (Reverse(weight(vertex)), vertex));
         // The vertices of each part that have not moved, lightest first.

@@ -3,17 +3,16 @@
 
 use std::cmp::Reverse;
 
-use rayon::prelude::*;
-
 use super::LeastLoaded;
 use crate::base::{Buffer, Result, Run};
+use crate::exec::sort_by_key;
 
 /// A machine for each job: jobs in descending weight (tie: lower job) onto one of `k` machines, the least
 /// loaded (tie: lower machine). 8 bytes per job beside the result; O(c log c + c log k).
 pub(crate) fn schedule(weights: &[u64], k: u32, run: &Run) -> Result<Buffer<u32>> {
     let mut order: Buffer<u32> = Buffer::zeroed(weights.len(), "order of clusters")?;
     order.iter_mut().zip(0..).for_each(|(job, index)| *job = index);
-    run.install(|| order.par_sort_unstable_by_key(|&job| (Reverse(weights[job as usize]), job)));
+    sort_by_key(&mut order, run, |&job| (Reverse(weights[job as usize]), job));
     run.check()?;
     let mut machine_of: Buffer<u32> = Buffer::zeroed(weights.len(), "parts of clusters")?;
     let mut machines = LeastLoaded::new((0..k).map(|_| 0));

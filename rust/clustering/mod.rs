@@ -4,12 +4,13 @@ pub(crate) mod bounded;
 pub(crate) mod hollocou;
 pub(crate) mod modularity;
 
-use rayon::prelude::*;
+use std::ops::Range;
 
 use crate::base::{Buffer, NONE, Result, Run};
 use crate::edges::{BLOCK, EdgeStream, Record};
-use crate::exec::pass;
+use crate::exec::{pass, scan_ranges};
 use crate::graph::Csr;
+pub use bounded::BoundedClustering;
 pub use hollocou::Hollocou;
 pub use modularity::Modularity;
 
@@ -77,18 +78,14 @@ impl Clusters {
 pub fn modularity(csr: &Csr, clusters: &Clusters, run: &Run) -> Result<f64> {
     let of = &clusters.cluster_of;
     run.begin("modularity", csr.num_entries());
-    let inside =
-        |v: u32| csr.neighbours(v).iter().filter(|&&u| of[u as usize] == of[v as usize]).count() as u64;
-    let internal: u64 = run.install(|| {
-        of.par_chunks(512)
-            .enumerate()
-            .map(|(chunk, members)| {
-                let vertices = (chunk * 512) as u32..(chunk * 512 + members.len()) as u32;
-                run.advance(vertices.clone().map(|v| u64::from(csr.degree(v))).sum())?;
-                Ok(vertices.map(inside).sum::<u64>())
-            })
-            .try_reduce(|| 0, |a, b| Ok(a + b))
-    })?;
+    let count = |internal: &mut u64, vertices: Range<usize>| {
+        for v in vertices.clone() {
+            let inside = |&&u: &&u32| of[u as usize] == of[v];
+            *internal += csr.neighbours(v as u32).iter().filter(inside).count() as u64;
+        }
+        run.advance(vertices.map(|v| u64::from(csr.degree(v as u32))).sum())
+    };
+    let internal = scan_ranges(run, usize::MAX, of.len(), 512, || Ok(0), count)?.iter().sum();
     Ok(clusters.modularity(internal))
 }
 

@@ -28,8 +28,6 @@
 
 use std::num::NonZeroUsize;
 
-use rayon::prelude::*;
-
 use super::Clusters;
 use crate::base::{Buffer, Error, NONE, Result, Run, ahead, prefetch};
 use crate::exec::{Decider, decide_all};
@@ -66,7 +64,8 @@ impl Modularity {
     pub fn cluster(&self, csr: &Csr, run: &Run) -> Result<Clusters> {
         self.validate()?;
         let n = csr.num_vertices();
-        let widest = run.install(|| (0..n as u32).into_par_iter().map(|v| csr.degree(v)).max()).unwrap_or(0);
+        let mut widest = 0;
+        run.each(n, |v| widest = csr.degree(v).max(widest))?;
         let scratch = RatingMap::memory(u64::from(widest), n as u64) * (run.threads() as u64 + 1);
         run.require(n as u64 * BYTES_PER_VERTEX + scratch, format!("modularity clustering of {n} vertices"))?;
         let mut state = State::new(csr, widest, self, run)?;
@@ -285,11 +284,12 @@ impl Decider for State<'_> {
         RatingMap::new(self.widest as usize, self.csr.num_vertices())
     }
 
-    fn begin(&mut self, batch: &[u32]) {
+    fn begin(&mut self, batch: &[u32], _run: &Run) -> Result<()> {
         if let Some((first, last)) = self.batch {
             self.stale.clear_around(first, last);
         }
         self.batch = batch.first().copied().zip(batch.last().copied());
+        Ok(())
     }
 
     fn prepare(&self, v: u32) {

@@ -20,7 +20,7 @@ use std::ops::Range;
 
 use crate::base::Result;
 pub(crate) use by_relation::ByRelation;
-pub use decode::{IdType, WideRecord};
+pub use decode::{Column, IdType, WideRecord};
 pub use directedness::Directedness;
 pub use directions::{Directions, Relations};
 pub use file::{EdgeFile, Layout};

@@ -21,7 +21,9 @@ pub(crate) trait Decider: Send + Sync {
     type Decision: Send;
 
     /// Is told which vertices are decided next against one state. Not called for batches of 1.
-    fn begin(&mut self, _batch: &[u32]) {}
+    fn begin(&mut self, _batch: &[u32], _run: &Run) -> Result<()> {
+        Ok(())
+    }
     /// Prefetches the data for the decision about `v`. Called some vertices ahead.
     fn prepare(&self, _v: u32) {}
     /// Makes the scratch space of a thread.
@@ -88,7 +90,7 @@ fn in_batches<D: Decider>(
         if members.is_empty() {
             return Ok(());
         }
-        decider.begin(&members);
+        decider.begin(&members, run)?;
         decisions.clear();
         decisions.resize_with(members.len(), || None);
         let frozen = &*decider;

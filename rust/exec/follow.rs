@@ -15,6 +15,7 @@ use rayon::prelude::*;
 
 use super::pass::in_order;
 use super::scattered::Scattered;
+use super::side_by_side::join;
 use crate::base::{Result, Run};
 use crate::edges::{BLOCK, EdgeStream, Record};
 
@@ -98,7 +99,7 @@ fn in_batches<F: Follower>(
         end = m.min(end + size);
         let commit = || live.iter().for_each(|slice: &Slice| follower.commit(&slice.survivors));
         // While one thread commits, the others read.
-        let ((), read) = rayon::join(commit, || if alone { Ok(()) } else { read(edges, &mut ahead) });
+        let ((), read) = join(commit, || if alone { Ok(()) } else { read(edges, &mut ahead) });
         read?;
         std::mem::swap(&mut ahead, &mut live);
     }

@@ -1,14 +1,18 @@
-//! The few ways in which work is done in parallel, each implemented once.
+//! The few ways in which work is done in parallel, each implemented once. Other modules do not name rayon.
 //!
-//! - [`mod@side_by_side`] works on a few items, each on a thread of its own.
-//! - [`mod@scan`] hands items to workers, and [`mod@pass`] hands them every record.
-//! - [`batches`] decides about vertices in a fixed order, in frozen batches. [`mod@follow`] does the same for
-//!   records.
-//! - [`rounds`] has proposals made for many vertices against one frozen state, which the caller approves.
-//! - [`division`] shares such proposals among replicas, each of which has a part of the lists.
-//! - [`mod@pipeline`] places records in stream order while it gathers what the next ones need.
-//! - [`scattered`] is the order in which the two before read the records of a typed graph.
-//! - [`mod@shuffle`] and [`spill`] bring records into another order out of core.
+//! | does a decision need the state? | must it see its predecessor? | take |
+//! |---|---|---|
+//! | no: items or vertices | | [`scan`](scan()), [`map`](map()), [`for_each`], [`scan_ranges`] |
+//! | no: all records | | [`pass`](pass()), [`each_block`] |
+//! | yes: the vertices of a round | no: the caller approves proposals | [`propose`], and [`division`] if replicas have the lists |
+//! | yes: vertices in an order | as far as a batch allows: those whose state has changed decide again | [`decide_all`] |
+//! | yes: records, few of which change anything | as far as a batch allows | [`follow`](follow()) |
+//! | yes: every record | yes: one thread places, all others gather what it needs | [`pipeline`](pipeline()) |
+//!
+//! None of these depends on the number of threads. Records of a typed graph are read in the order of [`scattered`] where
+//! they are placed one after the other. [`shuffle`](shuffle()) and [`spill`] bring records into another order out of core.
+//! [`side_by_side`](side_by_side()) works on a few items, each on a thread of its own, and is what most of the others are
+//! made of. `tests/test_layers.py` has the order of the files, lowest first.
 
 pub(crate) mod batches;
 pub(crate) mod division;
@@ -18,17 +22,18 @@ pub(crate) mod pipeline;
 pub(crate) mod rounds;
 pub(crate) mod scan;
 pub(crate) mod scattered;
-pub(crate) mod shuffle;
+pub mod shuffle;
 pub(crate) mod side_by_side;
 pub(crate) mod spill;
 
 pub(crate) use batches::{Decider, decide_all};
-pub(crate) use division::{Division, Peers};
+pub use division::{Division, Peers};
 pub(crate) use follow::{Follower, follow};
-pub(crate) use pass::{blocks, each_block, in_order, pass};
+pub use pass::{blocks, pass};
+pub(crate) use pass::{each_block, in_order};
 pub(crate) use pipeline::pipeline;
 pub(crate) use rounds::{most_threads, propose, scratches, share};
-pub(crate) use scan::{for_each, map, scan};
-pub(crate) use shuffle::shuffle;
-pub(crate) use side_by_side::side_by_side;
+pub(crate) use scan::{for_each, map, scan, scan_ranges, sort_by_key};
+pub use shuffle::{key, shuffle};
+pub(crate) use side_by_side::{join, side_by_side};
 pub(crate) use spill::{Entry, Spill, SpillReader, Writer, spill_edges};

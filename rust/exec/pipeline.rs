@@ -13,6 +13,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::scattered::{UNIT, UnitOrder};
+use super::side_by_side::join;
 use crate::base::error::Result;
 use crate::base::run::Run;
 use crate::edges::{BLOCK, EdgeStream};
@@ -86,7 +87,7 @@ pub(crate) fn slices<T: Sync + Send, S: Default + Send>(
         // One batch more than there are: when the last is placed, nothing is left to gather.
         for start in (0..count + width).step_by(width as usize) {
             std::mem::swap(&mut gathered, &mut placing);
-            let (gathering, placed) = rayon::join(
+            let (gathering, placed) = join(
                 || gather_batch(shared, start, &mut gathered),
                 || placing.iter_mut().try_for_each(&mut place),
             );

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::side_by_side::{queue, side_by_side};
+use super::scan::take_all;
 use crate::base::{Result, Run};
 
 /// Entries that are worth a further thread.
@@ -56,19 +56,10 @@ pub(crate) fn share<S: Send, T>(
     run: &Run,
     work: impl Fn(&mut S, T) -> Result<()> + Sync,
 ) -> Result<()> {
-    let next = queue(items);
-    let take_all = |scratch: &mut S| {
-        while let Some(item) = next() {
-            work(scratch, item)?;
-        }
-        Ok(())
-    };
     if let [scratch] = &mut scratches[..] {
-        return take_all(scratch);
+        return { items }.try_for_each(|item| work(scratch, item));
     }
     // Each scratch moves to the stack of its thread. Side by side in the list they would share cache lines.
-    let finished =
-        side_by_side(run, std::mem::take(scratches), |mut scratch| take_all(&mut scratch).map(|()| scratch));
-    *scratches = finished.into_iter().collect::<Result<_>>()?;
+    *scratches = take_all(run, std::mem::take(scratches), Ok, items, work)?;
     Ok(())
 }

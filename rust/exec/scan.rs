@@ -1,6 +1,9 @@
 //! Items that workers take, each as a whole, in any order.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use rayon::prelude::*;
 
 use super::side_by_side::{queue, side_by_side};
 use crate::base::{Error, Result, Run};
@@ -18,13 +21,35 @@ pub(crate) fn scan<T, S: Send>(
     step: impl Fn(&mut S, T) -> Result<()> + Sync,
 ) -> Result<Vec<S>> {
     let most = items.size_hint().1.unwrap_or(usize::MAX).max(1);
+    let workers = workers.clamp(1, run.threads()).min(most);
+    take_all(
+        run,
+        std::iter::repeat_n((), workers),
+        |()| init(),
+        items,
+        |state, item| {
+            step(state, item)?;
+            run.check()
+        },
+    )
+}
+
+/// Has a worker for each of `starts`, whose state `init` makes of it, take `items` in their order until none is left.
+/// Returns the states.
+pub(super) fn take_all<A: Send, T, S: Send>(
+    run: &Run,
+    starts: impl IntoIterator<Item = A>,
+    init: impl Fn(A) -> Result<S> + Sync,
+    items: impl Iterator<Item = T> + Send,
+    step: impl Fn(&mut S, T) -> Result<()> + Sync,
+) -> Result<Vec<S>> {
     let (next, failed) = (queue(items), AtomicBool::new(false));
-    let work = |()| {
-        let mut state = init()?;
+    let work = |start| {
+        let mut state = init(start)?;
         while !failed.load(Relaxed)
             && let Some(item) = next()
         {
-            let done = step(&mut state, item).and_then(|()| run.check());
+            let done = step(&mut state, item);
             // Nobody takes another item. Those taken before are finished, so that of several bad records the first is
             // found whatever the threads.
             failed.fetch_or(done.is_err(), Relaxed);
@@ -32,9 +57,8 @@ pub(crate) fn scan<T, S: Send>(
         }
         Ok(state)
     };
-    let workers = workers.clamp(1, run.threads()).min(most);
     let (mut states, mut errors) = (Vec::new(), Vec::new());
-    for state in side_by_side(run, std::iter::repeat_n((), workers), work) {
+    for state in side_by_side(run, starts, work) {
         match state {
             Ok(state) => states.push(state),
             Err(error) => errors.push(error),
@@ -44,6 +68,24 @@ pub(crate) fn scan<T, S: Send>(
         Some(error) => Err(error),
         None => Ok(states),
     }
+}
+
+/// [`scan`] of the numbers `0..n`, in ranges of at most `len`.
+pub(crate) fn scan_ranges<S: Send>(
+    run: &Run,
+    workers: usize,
+    n: usize,
+    len: usize,
+    init: impl Fn() -> Result<S> + Sync,
+    step: impl Fn(&mut S, Range<usize>) -> Result<()> + Sync,
+) -> Result<Vec<S>> {
+    let ranges = (0..n.div_ceil(len)).map(|index| index * len..n.min((index + 1) * len));
+    scan(run, workers, ranges, init, step)
+}
+
+/// Sorts `items` by all threads. Equal keys must be of equal items.
+pub(crate) fn sort_by_key<T: Send, K: Ord>(items: &mut [T], run: &Run, key: impl Fn(&T) -> K + Send + Sync) {
+    run.install(|| items.par_sort_unstable_by_key(key));
 }
 
 /// The results of `make` for the numbers below `count`, in their order.

@@ -10,6 +10,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+pub(crate) use rayon::join;
 use rayon::prelude::*;
 
 use crate::base::{Run, locked};

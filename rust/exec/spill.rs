@@ -335,3 +335,49 @@ pub(crate) fn spill_edges(
     )?;
     spill.seal(writers)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Units dealt to any number of writers, each of which takes them in its own order: every bucket comes back in stream
+    /// order.
+    #[test]
+    fn the_entries_of_a_bucket_are_in_stream_order_for_any_writers() {
+        let (run, buckets, units) = (Run::new(Some(1), None).unwrap(), 3, 7_u64);
+        let per_unit = 5 * PIECE as u64 / 2;
+        for count in 1..=4 {
+            let folder = tempfile::tempdir().unwrap();
+            let spill = Spill::<u64>::create(folder.path(), buckets).unwrap();
+            let mut writers: Vec<_> = (0..count).map(|_| spill.writer().unwrap()).collect();
+            // The writers are at work at the same time: their pieces lie mixed in the file.
+            let mut shares = vec![Vec::new(); count];
+            (0..units).rev().for_each(|unit| shares[(unit * 5) as usize % count].push(unit));
+            for turn in 0..units as usize {
+                for place in 0..per_unit {
+                    for (writer, units) in writers.iter_mut().zip(&shares) {
+                        let Some(&unit) = units.get(turn) else { continue };
+                        writer.begin(unit).unwrap();
+                        let entry = unit * per_unit + place;
+                        writer.push((entry * entry % 7 % 3) as usize, entry).unwrap();
+                    }
+                }
+            }
+            writers.reverse();
+            let reader = spill.seal(writers).unwrap();
+            for bucket in 0..buckets {
+                let mut found = Vec::new();
+                reader
+                    .read(bucket, &run, |entries| {
+                        found.extend_from_slice(entries);
+                        Ok(())
+                    })
+                    .unwrap();
+                let of_bucket = |entry: &u64| (entry * entry % 7 % 3) as usize == bucket;
+                let expected: Vec<u64> = (0..units * per_unit).filter(of_bucket).collect();
+                assert_eq!(reader.count(bucket), expected.len() as u64);
+                assert!(found == expected, "bucket {bucket} of {count} writers");
+            }
+        }
+    }
+}

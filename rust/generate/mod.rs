@@ -12,11 +12,9 @@ mod rmat;
 use std::ops::Range;
 use std::path::Path;
 
-use rayon::prelude::*;
-
 use crate::base::{AtomicFile, Error, Result, Run, zeros};
 use crate::edges::{BLOCK, MAX_VERTICES, Record};
-use crate::exec::blocks;
+use crate::exec::{blocks, map, scan};
 use crate::graph::{Hasher, checksum};
 pub use barabasi_albert::BarabasiAlbert;
 pub use feature_rows::FeatureDtype;
@@ -57,12 +55,12 @@ pub trait Generator: Sync {
 /// The records `range`, made by all threads of `run`.
 pub fn records(generator: &dyn Generator, range: Range<u64>, run: &Run) -> Result<Vec<Record>> {
     let mut records = zeros((range.end - range.start) as usize, "generated records")?;
-    run.install(|| {
-        records.par_chunks_mut(STEP).enumerate().try_for_each(|(chunk, records)| {
-            generator.fill(range.start + (chunk * STEP) as u64, records);
-            run.advance(records.len() as u64)
-        })
-    })?;
+    let chunks = records.chunks_mut(STEP).zip((range.start..).step_by(STEP));
+    let fill = |(): &mut (), (records, first): (&mut [Record], u64)| {
+        generator.fill(first, records);
+        run.advance(records.len() as u64)
+    };
+    scan(run, usize::MAX, chunks, || Ok(()), fill)?;
     Ok(records)
 }
 
@@ -74,16 +72,18 @@ pub fn write(generator: &dyn Generator, target: &Path, run: &Run) -> Result<Stri
     }
     let file = AtomicFile::create(target)?;
     run.begin("generate", m);
-    let hashers: Result<Vec<Hasher>> = run.install(|| {
-        (0..m.div_ceil(checksum::UNIT))
-            .into_par_iter()
-            .map_init(Vec::new, |buf, unit| {
-                let start = unit * checksum::UNIT;
-                write_unit(generator, start..m.min(start + checksum::UNIT), buf, &file, run)
-            })
-            .collect()
-    });
-    let checksum = checksum::combine(hashers?);
+    let units = m.div_ceil(checksum::UNIT) as usize;
+    let hashers = map(
+        run,
+        usize::MAX,
+        units,
+        || Ok(Vec::new()),
+        |buf, unit| {
+            let start = unit as u64 * checksum::UNIT;
+            write_unit(generator, start..m.min(start + checksum::UNIT), buf, &file, run)
+        },
+    )?;
+    let checksum = checksum::combine(hashers);
     file.commit()?;
     Ok(checksum)
 }

@@ -22,13 +22,11 @@ use std::f64::consts::TAU;
 use std::ops::Range;
 use std::path::Path;
 
-use rayon::prelude::*;
-
 use super::feature_rows::{FeatureDtype, FeatureRows};
 use super::{Generator, below_max_vertices};
 use crate::base::{AtomicFile, Error, Random, Result, Run, splitmix64, zeros};
 use crate::edges::Record;
-use crate::exec::for_each;
+use crate::exec::{for_each, scan_ranges};
 
 /// Probability that a record is drawn within a class.
 const INSIDE: f64 = 0.8;
@@ -124,20 +122,18 @@ impl Planted {
         file.write_at(&header, 0)?;
         run.begin("features", self.n);
         // About 256 KiB per write, whatever the width of a row.
-        let count = ((1 << 18) / rows.row_bytes().max(1)).clamp(1, VERTICES) as u64;
-        run.install(|| {
-            let chunks = (0..self.n.div_ceil(count)).into_par_iter();
-            chunks.try_for_each_init(Default::default, |(bytes, numbers): &mut (Vec<_>, Vec<_>), chunk| {
-                let first = chunk * count;
-                bytes.clear();
-                for vertex in first..self.n.min(first + count) {
-                    numbers.clear();
-                    self.features(vertex as u32, |feature| numbers.push(feature));
-                    rows.append(numbers, bytes);
-                    run.advance(1)?;
-                }
-                file.write_at(bytes, header.len() as u64 + first * rows.row_bytes() as u64)
-            })
+        let count = ((1 << 18) / rows.row_bytes().max(1)).clamp(1, VERTICES);
+        let init = || Ok((Vec::new(), Vec::new()));
+        scan_ranges(run, usize::MAX, self.n as usize, count, init, |(bytes, numbers), vertices| {
+            let first = vertices.start;
+            bytes.clear();
+            for vertex in vertices {
+                numbers.clear();
+                self.features(vertex as u32, |feature| numbers.push(feature));
+                rows.append(numbers, bytes);
+                run.advance(1)?;
+            }
+            file.write_at(bytes, (header.len() + first * rows.row_bytes()) as u64)
         })?;
         file.commit()
     }

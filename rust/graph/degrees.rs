@@ -12,8 +12,6 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use rayon::prelude::*;
-
 use super::checksum;
 use super::checksum::Hasher;
 use super::identity::Identity;
@@ -22,6 +20,7 @@ use crate::base::error::{Error, Result};
 use crate::base::prefetch::{ahead, prefetch};
 use crate::base::run::Run;
 use crate::edges::{EdgeStream, Record};
+use crate::exec;
 use crate::exec::pass::pass;
 
 /// Up to so many workers have counters of their own.
@@ -126,12 +125,12 @@ pub(crate) fn count<const ENDS: usize, S: Default + Send>(
     let passed_over = workers.iter().map(|(_, passed, _)| passed).sum();
     let (own, states): (Vec<_>, Vec<S>) = workers.into_iter().map(|(own, _, state)| (own, state)).unzip();
     for own in own.into_iter().flatten() {
-        run.install(|| {
-            degree.par_chunks_mut(CHUNK).zip(own.par_chunks(CHUNK)).try_for_each(|(degree, own)| {
-                degree.iter_mut().zip(own).for_each(|(sum, &count)| *sum = sum.saturating_add(count.into()));
-                run.check()
-            })
-        })?;
+        let add = |(): &mut (), (degree, own): (&mut [u32], &[u8])| {
+            degree.iter_mut().zip(own).for_each(|(sum, &count)| *sum = sum.saturating_add(count.into()));
+            Ok(())
+        };
+        let chunks = degree.chunks_mut(CHUNK).zip(own.chunks(CHUNK));
+        exec::scan(run, usize::MAX, chunks, || Ok(()), add)?;
     }
     if edges.num_edges() >= u64::from(u32::MAX)
         && let Some(v) = degree.iter().position(|&degree| degree == u32::MAX)

@@ -7,13 +7,12 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::validate;
 use crate::base::{Buffer, Error, Result, Run, ahead, prefetch_ends, reserved, shared};
 use crate::edges::{BLOCK, EdgeStream};
-use crate::exec::pass;
+use crate::exec::{pass, sort_by_key};
 use crate::graph::{Hasher, checksum};
 
 /// Up to this many parts the matrix is dense.
@@ -180,7 +179,7 @@ pub fn sparse_matrix(edges: &dyn EdgeStream, assignment: &[i32], k: u32, run: &R
     for map in maps {
         pairs.extend(map);
     }
-    run.install(|| pairs.par_sort_unstable());
+    sort_by_key(&mut pairs, run, |&pair| pair);
     let same = pairs.chunk_by(|(a, _), (b, _)| a == b);
     let mut matrix = SparseMatrix::default();
     for pair in same {

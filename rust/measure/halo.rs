@@ -11,12 +11,10 @@
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 
-use rayon::prelude::*;
-
 use super::{CHUNK, check_sizes, validate};
 use crate::base::{Buffer, Result, Run, ahead, prefetch_ends, shared};
 use crate::edges::{EdgeStream, Record};
-use crate::exec::each_block;
+use crate::exec::{each_block, scan};
 use crate::sets::bits::{ones, set};
 
 /// Parts per pass: the bits of a mask.
@@ -84,16 +82,12 @@ pub(super) fn by_type<'a, T>(mut each: &'a mut [T], types: &'a [u64]) -> impl It
 
 /// Number of masks that hold each bit. The masks are zero afterwards.
 pub(super) fn count_and_clear(masks: &mut [u64], run: &Run) -> Result<[u64; PARTS]> {
-    let count = |masks: &mut [u64]| {
-        let mut sizes = [0; PARTS];
+    let count = |sizes: &mut [u64; PARTS], masks: &mut [u64]| {
         for mask in masks.iter_mut() {
             ones(&[std::mem::take(mask)]).for_each(|bit| sizes[bit as usize] += 1);
         }
-        run.advance(masks.len() as u64).map(|()| sizes)
+        run.advance(masks.len() as u64)
     };
-    let sum = |mut a: [u64; PARTS], b: [u64; PARTS]| {
-        a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
-        Ok(a)
-    };
-    run.install(|| masks.par_chunks_mut(CHUNK).map(count).try_reduce(|| [0; PARTS], sum))
+    let sizes = scan(run, usize::MAX, masks.chunks_mut(CHUNK), || Ok([0; PARTS]), count)?;
+    Ok(std::array::from_fn(|part| sizes.iter().map(|sizes| sizes[part]).sum()))
 }

@@ -26,13 +26,11 @@ use std::cmp::Reverse;
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 
-use rayon::prelude::*;
-
 use super::validate_records;
 use crate::base::{Buffer, Error, NONE, Result, Run, ahead, prefetch_ends, shared};
-use crate::capacity::{CHECK_EVERY, LeastLoaded, MAX_PARTS, place_last};
+use crate::capacity::{CHECK_EVERY, MAX_PARTS, place_last};
 use crate::edges::EdgeStream;
-use crate::exec::each_block;
+use crate::exec::{each_block, scan};
 use crate::graph::{Degrees, degrees};
 use crate::partition::VertexPartition;
 
@@ -77,13 +75,12 @@ pub fn home_parts<P: Copy + Into<i32> + Sync>(
     }
     drop(table);
     run.begin("vertices without records", n);
-    let mut parts = LeastLoaded::new((0..k).map(|_| 0));
+    let mut loads = vec![0; k as usize];
     for homes in homes.chunks(CHECK_EVERY) {
-        homes.iter().filter(|&&home| home != NONE).for_each(|&home| parts.add(home, 1));
+        homes.iter().filter(|&&home| home != NONE).for_each(|&home| loads[home as usize] += 1);
         run.advance(homes.len() as u64)?;
     }
-    place_last(&mut homes, run, || parts.place(1))?;
-    let loads = parts.into_loads();
+    let loads = place_last(&mut homes, loads, run)?;
     Ok(VertexPartition::new(homes.reinterpret(), k, loads, None, graph))
 }
 
@@ -181,8 +178,7 @@ impl<'a> Table<'a> {
     fn most_frequent(&mut self, range: &Range<usize>, homes: &mut [u32], run: &Run) -> Result<()> {
         let (degree, k) = (self.degree, self.k);
         let (slots, cursor) = (shared(&mut self.slots), &self.cursor);
-        let chunks =
-            homes.par_chunks_mut(CHECK_EVERY).zip(range.clone().into_par_iter().step_by(CHECK_EVERY));
+        let chunks = homes.chunks_mut(CHECK_EVERY).zip(range.clone().step_by(CHECK_EVERY));
         let take = |range: Range<usize>, parts: &mut Vec<u32>| {
             parts.clear();
             for slot in slots.get(range).unwrap_or_default() {
@@ -202,9 +198,9 @@ impl<'a> Table<'a> {
                     *home = longest_run(parts);
                 }
             }
-            run.check()
+            Ok(())
         };
-        run.install(|| chunks.try_for_each_init(Vec::new, work))
+        scan(run, usize::MAX, chunks, || Ok(Vec::new()), work).map(drop)
     }
 }
 

@@ -26,17 +26,16 @@ mod weighted_cut;
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use crate::base::{Error, Result, Run, zeros};
 use crate::capacity::validate_parts;
 use crate::edges::EdgeStream;
-use crate::exec::scan;
+use crate::exec::scan_ranges;
 use crate::sets::Bits;
 
 pub use components::components;
 pub use cut::{Cut, SparseMatrix, cut, sparse_matrix};
 pub use halo::{halo_sizes, halo_sizes_of_types};
+pub use homes::home_parts;
 pub use labels::label_skew;
 pub use relations::{RelationCut, relation_cuts};
 pub use replicas::{Replicas, TypeReplicas, replicas, replicas_of_types};
@@ -54,17 +53,21 @@ pub fn validate(assignment: &[i32], k: u32, n: u64, run: &Run) -> Result<()> {
     }
     run.begin("validate", n);
     // A negative part is a huge one as u32. The maximum, unlike a search, is found at the pace of the memory.
-    let largest = |chunk: &[i32]| chunk.iter().fold(0, |largest, &part| (part as u32).max(largest));
-    let chunk = run.install(|| {
-        let wrong = |chunk: &[i32]| run.advance(chunk.len() as u64).map(|()| largest(chunk) >= k);
-        assignment
-            .par_chunks(CHUNK)
-            .map(wrong)
-            .enumerate()
-            .find_first(|(_, wrong)| !matches!(wrong, Ok(false)))
-            .map_or(Ok(None), |(index, wrong)| wrong.map(|_| Some(index)))
-    })?;
-    let Some(first) = chunk.map(|index| index * CHUNK) else { return Ok(()) };
+    let wrong = over_vertices(
+        assignment.len(),
+        usize::MAX,
+        run,
+        || Ok(None),
+        |wrong, range| {
+            let largest =
+                assignment[range.clone()].iter().fold(0, |largest, &part| (part as u32).max(largest));
+            if wrong.is_none() && largest >= k {
+                *wrong = Some(range.start);
+            }
+            Ok(())
+        },
+    )?;
+    let Some(first) = wrong.into_iter().flatten().min() else { return Ok(()) };
     let bad = assignment[first..].iter().zip(first..).find(|&(&part, _)| part as u32 >= k);
     let (part, vertex) = bad.map_or((-1, first), |(&part, vertex)| (part, vertex));
     Err(Error::parameter("assignment", format!("vertex {vertex} has part {part}, outside 0..{k}")))
@@ -153,8 +156,7 @@ fn over_vertices<S: Send>(
     init: impl Fn() -> Result<S> + Sync,
     step: impl Fn(&mut S, Range<usize>) -> Result<()> + Sync,
 ) -> Result<Vec<S>> {
-    let chunks = (0..n.div_ceil(CHUNK)).map(|chunk| chunk * CHUNK..n.min((chunk + 1) * CHUNK));
-    scan(run, workers, chunks, init, |state, range| {
+    scan_ranges(run, workers, n, CHUNK, init, |state, range| {
         run.advance(range.len() as u64)?;
         step(state, range)
     })

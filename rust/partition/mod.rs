@@ -11,13 +11,13 @@ use crate::capacity::{BalanceOn, BalancedAssignment, Load, RepairOutcome};
 use crate::graph::Identity;
 pub(crate) use contract::Need;
 pub use contract::{Entry, Outcome, Partition, Partitioner, partition};
-pub use edge_parts::EdgeParts;
+pub use edge_parts::{EdgeParts, Words};
 pub use graph::Graph;
 pub(crate) use input::Prepared;
 pub use input::{Input, Shape};
 pub(crate) use parameters::Parameters;
 use parameters::words;
-pub use parameters::{Given, Value};
+pub use parameters::{Field, Given, Value};
 
 /// One part per vertex.
 #[derive(Debug)]

@@ -27,6 +27,7 @@
 
 pub(crate) mod coding;
 mod edge_parts;
+pub mod file_hash;
 mod gather;
 mod layout;
 mod relation_file;

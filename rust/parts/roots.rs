@@ -15,7 +15,7 @@ use super::part_folder;
 use super::rows::changed;
 use crate::base::npy::Ids;
 use crate::base::{Buffer, NONE, Result, Run, zeros};
-use crate::capacity::{LeastLoaded, place_last};
+use crate::capacity::place_last;
 use crate::exec::{Entry, Spill, SpillReader, scan};
 use crate::sets::{Groups, to_starts};
 
@@ -136,10 +136,9 @@ pub(crate) fn spill_lists(
 
 /// Places the vertices without a copy. Returns them by part.
 fn place_isolated(copies: &[u32], num_roots: Vec<u64>, of_vertex: &mut [u32], run: &Run) -> Result<Groups> {
-    let mut parts = LeastLoaded::new(num_roots.iter().copied());
-    place_last(of_vertex, run, || parts.place(1))?;
+    let loads = place_last(of_vertex, num_roots.clone(), run)?;
     let mut sizes: Buffer<u32> = Buffer::zeroed(num_roots.len(), "isolated vertices")?;
-    for (size, (all, before)) in sizes.iter_mut().zip(parts.into_loads().into_iter().zip(num_roots)) {
+    for (size, (all, before)) in sizes.iter_mut().zip(loads.into_iter().zip(num_roots)) {
         *size = (all - before) as u32;
     }
     let part = |v: u32| (copies[v as usize] == 0).then(|| of_vertex[v as usize]);

@@ -12,10 +12,10 @@ use pyo3::prelude::*;
 use super::errors::{decoded, raise};
 use super::results::with_parts;
 use super::run::{Options, detached};
-use fastpart::internals::base::{
-    AtomicDir, AtomicFile, Entries, Result, Run, locked, of_bytes, of_files, write_file as write_whole,
-};
-use fastpart::internals::edges::{MappedFile, npy};
+use fastpart::internals::base::output::{AtomicDir, AtomicFile, Entries, write_file as write_whole};
+use fastpart::internals::base::{Result, Run, locked, npy};
+use fastpart::internals::edges::MappedFile;
+use fastpart::internals::parts::file_hash;
 
 /// Items written between two looks at the cancel flag.
 const CHUNK: usize = 1 << 20;
@@ -35,14 +35,14 @@ pub fn refuse_foreign(py: Python<'_>, directory: PathBuf, owned: Vec<PathBuf>) -
 /// Size and XXH3-128 of each file.
 #[pyfunction]
 pub fn hash_files(py: Python<'_>, files: Vec<PathBuf>, options: Options) -> PyResult<Vec<(u64, String)>> {
-    let hashes = detached(py, &options, |run| of_files(&files, run))?;
+    let hashes = detached(py, &options, |run| file_hash::of_files(&files, run))?;
     Ok(hashes.into_iter().map(|hash| (hash.size, hash.xxh3)).collect())
 }
 
 /// XXH3-128 of bytes.
 #[pyfunction]
 pub fn hash_bytes(content: &[u8]) -> String {
-    of_bytes(content)
+    file_hash::of_bytes(content)
 }
 
 /// The bytes of a file, mapped read-only: Python's `mmap` keeps a descriptor for each map.

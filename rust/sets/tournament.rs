@@ -9,12 +9,12 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// A tree over `len` items, 1 or more. See [`Self::rebuild`].
+    /// A tree over `len` items. See [`Self::rebuild`].
     pub(crate) fn new(len: usize) -> Self {
         let leaves = len.next_power_of_two();
         // Leaves beyond the items repeat the last one: it ties with itself.
         let mut winners = vec![0; leaves];
-        winners.extend((0..leaves).map(|leaf| leaf.min(len - 1) as u32));
+        winners.extend((0..leaves).map(|leaf| leaf.min(len.saturating_sub(1)) as u32));
         Self { winners, leaves }
     }
 
@@ -26,7 +26,7 @@ impl Tree {
 
     /// Updates the tree after a change of one item.
     #[inline(always)]
-    pub(crate) fn update(&mut self, item: usize, items: &[f64]) {
+    pub(crate) fn update(&mut self, item: usize, items: &[impl PartialOrd]) {
         let mut node = (self.leaves + item) / 2;
         while node >= 1 {
             self.play(node, items);
@@ -35,14 +35,14 @@ impl Tree {
     }
 
     /// Updates the tree after changes of all items.
-    pub(crate) fn rebuild(&mut self, items: &[f64]) {
+    pub(crate) fn rebuild(&mut self, items: &[impl PartialOrd]) {
         for node in (1..self.leaves).rev() {
             self.play(node, items);
         }
     }
 
     #[inline(always)]
-    fn play(&mut self, node: usize, items: &[f64]) {
+    fn play(&mut self, node: usize, items: &[impl PartialOrd]) {
         let [left, right] = [self.winners[2 * node], self.winners[2 * node + 1]];
         self.winners[node] = if items[right as usize] > items[left as usize] { right } else { left };
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use fastpart::internals::edges::npy;
+use fastpart::internals::base::npy;
 
 /// A folder's files by name.
 pub type Files = BTreeMap<String, Vec<u8>>;

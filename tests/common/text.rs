@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use fastpart::internals::base::Run;
+use fastpart::internals::base::npy;
 use fastpart::internals::base::{Error, Result};
 use fastpart::internals::convert::text::{Asked, Cut};
 use fastpart::internals::convert::{Conversion, Convert, WeightsFrom, convert, text};
+use fastpart::internals::edges::Record;
 use fastpart::internals::edges::{IdType, WideRecord};
-use fastpart::internals::edges::{Record, npy};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use tempfile::TempDir;

@@ -3,10 +3,10 @@
 use std::collections::{BTreeSet, HashSet};
 
 use crate::common::{Graph, OfEdges, graphs, run};
-use fastpart::internals::algorithms::edge_streams::refining::Refining;
 use fastpart::internals::algorithms::edges_of::EdgesOf;
 use fastpart::internals::algorithms::hep::Hep;
 use fastpart::internals::algorithms::sigma::edge::SigmaEdge;
+use fastpart::internals::algorithms::streams::edges::refining::Refining;
 use fastpart::internals::base::Error;
 use fastpart::internals::base::Random;
 use fastpart::internals::base::Run;

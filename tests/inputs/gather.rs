@@ -5,7 +5,8 @@ use std::fs;
 
 use crate::common::parts::{i64s, named, written};
 use crate::common::run;
-use fastpart::internals::edges::npy;
+use fastpart::internals::base::npy;
+
 use fastpart::internals::parts::{Gather, RowGatherer, Rows};
 use proptest::prelude::*;
 use tempfile::TempDir;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use crate::common::{Graph, graphs, run};
 use fastpart::internals::algorithms::multilevel::{Goal, Multilevel, Objective};
+use fastpart::internals::base::npy;
 use fastpart::internals::base::{Error, Run};
-use fastpart::internals::edges::{EdgeStream, Io, Record, Weights, npy};
+use fastpart::internals::edges::{EdgeStream, Io, Record, Weights};
 use fastpart::internals::generate::{Generator, Rmat, records};
 use fastpart::internals::graph::extent;
 use fastpart::internals::graph::{AdjacencyCache, Csr};

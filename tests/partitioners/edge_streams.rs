@@ -3,9 +3,9 @@ use std::collections::HashSet;
 
 use crate::common::edge_streams::{Oracle, Rule};
 use crate::common::{Graph, OfEdges, graphs, run};
-use fastpart::internals::algorithms::edge_streams::greedy::Greedy;
-use fastpart::internals::algorithms::edge_streams::hdrf::Hdrf;
 use fastpart::internals::algorithms::edges_of::EdgesOf;
+use fastpart::internals::algorithms::greedy::Greedy;
+use fastpart::internals::algorithms::hdrf::Hdrf;
 use fastpart::internals::algorithms::sigma::Sigma;
 use fastpart::internals::algorithms::sigma::edge::SigmaEdge;
 use fastpart::internals::base::Buffer;

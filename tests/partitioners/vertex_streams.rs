@@ -4,7 +4,9 @@ use std::num::NonZeroU64;
 
 use crate::common::spring::{any_graph, share};
 use crate::common::{Graph, OfVertices, run};
-use fastpart::internals::algorithms::vertex_streams::{Ldg, Refennel, Rule, VertexStream};
+use fastpart::internals::algorithms::fennel::Refennel;
+use fastpart::internals::algorithms::ldg::Ldg;
+use fastpart::internals::algorithms::streams::vertices::{Rule, VertexStream};
 use fastpart::internals::base::Error;
 use fastpart::internals::base::Run;
 use fastpart::internals::capacity::BalanceOn;

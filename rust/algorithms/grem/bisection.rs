@@ -7,7 +7,7 @@ use super::seed::Stage;
 use super::sides::Sides;
 use super::{Grem, seed};
 use crate::base::{NONE, Result, Run, splitmix64};
-use crate::capacity::{LeastLoaded, place_last};
+use crate::capacity::place_last;
 use crate::edges::{EdgeStream, TempRecords};
 
 /// Where a level reads its records, and where it writes those of the next.
@@ -92,13 +92,13 @@ impl Grem {
 fn whole(level: &Level, problem: &Problem, entries: Entries, offset: &mut [u32], seed: u64) -> Result<()> {
     let caps = vec![level.cap; problem.parts as usize];
     let part_of = seed::partition(entries, offset, &caps, Stage::Whole, seed, level.run)?;
-    let mut parts = LeastLoaded::new(caps.iter().map(|_| 0));
+    let mut loads = vec![0; caps.len()];
     level.run.each(offset.len(), |v| {
         let offset = &mut offset[v as usize];
         if *offset != NONE {
             *offset = part_of[*offset as usize];
-            parts.add(*offset, 1);
+            loads[*offset as usize] += 1;
         }
     })?;
-    place_last(offset, level.run, || parts.place(1))
+    place_last(offset, loads, level.run).map(drop)
 }

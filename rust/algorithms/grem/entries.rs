@@ -1,9 +1,8 @@
 //! The adjacency of a chunk: both directions of its records, sorted.
 
-use rayon::prelude::*;
-
 use crate::base::{Result, Run, reserved};
 use crate::edges::Record;
+use crate::exec::scan;
 
 /// Ranges of vertices that entries are sorted into before they are sorted within each.
 const RANGES: usize = 1024;
@@ -62,13 +61,12 @@ impl Entries {
             run.check()?;
         }
         let shift = (u64::BITS - most.leading_zeros()).saturating_sub(RANGES.trailing_zeros());
-        let mut ranges = self.scatter(shift, run)?;
-        run.install(|| {
-            ranges.par_iter_mut().with_max_len(1).try_for_each(|range| {
-                order(shift, range);
-                run.check()
-            })
-        })
+        let ranges = self.scatter(shift, run)?;
+        let work = |(): &mut (), range| {
+            order(shift, range);
+            Ok(())
+        };
+        scan(run, usize::MAX, ranges.into_iter(), || Ok(()), work).map(drop)
     }
 
     /// Brings every entry into its range of `2^shift` values, by exchanges, and returns the ranges in order.

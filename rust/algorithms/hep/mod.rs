@@ -50,10 +50,10 @@ mod placing;
 mod pruning;
 mod queue;
 
-use crate::algorithms::edge_streams::loads::Balance;
-use crate::algorithms::edge_streams::partition::stream_open;
-use crate::algorithms::edge_streams::refining::{self, Refining};
-use crate::algorithms::edge_streams::{EdgeStreamer, loops};
+use crate::algorithms::streams::edges::loads::Balance;
+use crate::algorithms::streams::edges::partition::stream_open;
+use crate::algorithms::streams::edges::refining::{self, Refining};
+use crate::algorithms::streams::edges::{EdgeStreamer, loops};
 use crate::base::{Error, Result, Run};
 use crate::capacity::cap;
 use crate::graph::{Degrees, csr, degrees};

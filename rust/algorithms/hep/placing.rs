@@ -1,13 +1,10 @@
 //! The records of the parts that vertices have joined.
 
 use super::expansion::{HIGH, LowParts};
-use crate::base::{NONE, Result, Run, prefetch};
+use crate::base::{NONE, Result, Run, ahead, prefetch};
 use crate::edges::{EdgeStream, Record};
 use crate::partition::EdgeParts;
 use crate::sets::incidence::Shared;
-
-/// How many records ahead data is prefetched.
-const AHEAD: usize = 24;
 
 /// Gives each record that the expansion has placed its part, and the others the mark. High vertices become
 /// present where their records are.
@@ -21,7 +18,7 @@ pub(crate) fn place(
     let present = present.shared();
     run.begin("placing", edges.num_edges());
     let part = |records: &[Record], place: usize, _| {
-        if let Some(later) = records.get(place + AHEAD) {
+        if let Some(later) = records.get(place + ahead::RECORDS) {
             later.iter().for_each(|&id| {
                 prefetch(home, id as usize);
                 present.prefetch(id);

@@ -120,7 +120,7 @@ fn histogram(edges: &dyn EdgeStream, degrees: &[u32], run: &Run) -> Result<Vec<(
 /// and less than `next`.
 fn between(low: u32, next: u32, mean: f64) -> f64 {
     let rounded = |digits| {
-        let scale = 10_f64.powi(digits);
+        let scale = 10_u64.pow(digits) as f64;
         ((f64::from(next) / mean * scale).ceil() - 1.0) / scale
     };
     let found = (0..=17).map(rounded).find(|tau| (f64::from(low)..f64::from(next)).contains(&(tau * mean)));

@@ -44,13 +44,13 @@
 //! Meyerhenke, Sanders and Schulz, "Partitioning Complex Networks via Size-Constrained Clustering", SEA 2014;
 //! Gilbert et al., "Jet: Multilevel Graph Partitioning on Graphics Processing Units", SISC 2024.
 
-pub(crate) mod coarsening;
+pub mod coarsening;
 pub(crate) mod driver;
-pub(crate) mod model;
-pub(crate) mod order;
-pub(crate) mod refine;
-pub(crate) mod refinement;
-pub(crate) mod update;
+pub mod model;
+pub mod order;
+pub mod refine;
+pub mod refinement;
+pub mod update;
 
 use std::sync::Arc;
 

@@ -1,15 +1,15 @@
 //! SIGMA: partitions of vertices or of records, balanced in both, from clusters and a stream.
 
-pub(crate) mod edge;
-pub(crate) mod preference;
-pub(crate) mod vertex;
+pub mod edge;
+pub mod preference;
+pub mod vertex;
 
 use std::sync::Arc;
 
 use self::edge::{BandCount, SigmaEdge};
 use self::vertex::Objective;
-use crate::algorithms::edge_streams::refining::PASSES;
 use crate::algorithms::multilevel::refine::{self, Refine};
+use crate::algorithms::streams::edges::refining::PASSES;
 use crate::base::{Error, Result, Run};
 use crate::exec::shuffle::check_records;
 use crate::graph::Csr;

@@ -45,7 +45,7 @@ pub(super) fn assign(
     for_each(&mut assignment, run, |_, of| {
         *of = part_of.get(*of as usize).copied().unwrap_or(NONE);
     })?;
-    place_last(&mut assignment, run, || parts.place(1))?;
+    let loads = place_last(&mut assignment, parts.into_loads(), run)?;
     if !split.is_empty() {
         run.each(assignment.len(), |v| {
             let part = &mut assignment[v as usize];
@@ -54,7 +54,7 @@ pub(super) fn assign(
             }
         })?;
     }
-    Ok((assignment.reinterpret(), parts.into_loads()))
+    Ok((assignment.reinterpret(), loads))
 }
 
 /// Deals a cluster of `size` vertices that fits nowhere: the least-loaded part is filled to the cap, then the

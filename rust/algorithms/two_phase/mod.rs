@@ -37,9 +37,9 @@ mod prepartition;
 mod scoring;
 mod streaming;
 
-use super::edge_streams::loads::Balance;
-use super::edge_streams::partition::stream_open;
-use super::edge_streams::{EdgeStreamer, loops};
+use super::streams::edges::loads::Balance;
+use super::streams::edges::partition::stream_open;
+use super::streams::edges::{EdgeStreamer, loops};
 use crate::base::{Buffer, Result, Run};
 use crate::capacity::{cap, schedule};
 use crate::clustering::bounded::BoundedClustering;

@@ -3,14 +3,11 @@
 use rustc_hash::FxHashMap;
 
 use super::Vertex;
-use crate::base::{NONE, Result, Run, prefetch};
+use crate::base::{NONE, Result, Run, ahead, prefetch};
 use crate::edges::{EdgeStream, Record};
 use crate::exec::blocks;
 use crate::partition::EdgeParts;
 use crate::sets::incidence::{Incidence, Shared};
-
-/// How many records ahead data is prefetched.
-const AHEAD: usize = 24;
 
 /// Gives them that part, and all others the mark. No part takes more than its first `cap`. Returns the loads,
 /// and where the vertices are present. (A vertex whose records in a full part all got the mark counts as
@@ -38,7 +35,7 @@ pub(super) fn agreeing(
 /// The part of the record at a place among some: that of the clusters of both ends.
 #[inline(always)]
 fn agreed(vertices: &[Vertex], records: &[Record], place: usize, holds: &Shared<'_>) -> u32 {
-    if let Some(&ahead) = records.get(place + AHEAD) {
+    if let Some(&ahead) = records.get(place + ahead::RECORDS) {
         for id in ahead {
             prefetch(vertices, id as usize);
             holds.prefetch(id);

@@ -4,16 +4,14 @@ use std::ops::Range;
 
 use super::Vertex;
 use super::scoring::{Candidate, State};
-use crate::algorithms::edge_streams::{Slice, choose_open};
-use crate::base::{Result, Run, prefetch};
+use crate::algorithms::streams::edges::{Slice, choose_open};
+use crate::base::{Result, Run, ahead, prefetch};
 use crate::edges::{EdgeStream, Record};
 use crate::exec::pipeline;
 use crate::partition::EdgeParts;
 
 /// Bytes that are kept of a record.
 const BYTES_PER_RECORD: u64 = (size_of::<Record>() + 2 * size_of::<u32>() + size_of::<Candidate>()) as u64;
-/// How many records ahead data is prefetched.
-const AHEAD: usize = 16;
 
 /// Bytes that streaming `m` records takes.
 pub(super) fn memory(m: u64) -> u64 {
@@ -42,7 +40,7 @@ pub(super) fn stream(
         choose_open(records, parts, chosen);
         open.clear();
         open.extend(chosen.iter().enumerate().map(|(place, &index)| {
-            if let Some(&later) = chosen.get(place + AHEAD) {
+            if let Some(&later) = chosen.get(place + ahead::ENTRIES) {
                 records[later as usize].iter().for_each(|&id| prefetch(vertices, id as usize));
             }
             candidate(vertices, records[index as usize])
@@ -51,7 +49,7 @@ pub(super) fn stream(
     };
     let place = |Candidates { slice, open }: &mut Candidates| {
         for (place, (candidate, &index)) in open.iter().zip(&slice.chosen).enumerate() {
-            if let Some(later) = open.get(place + AHEAD) {
+            if let Some(later) = open.get(place + ahead::ENTRIES) {
                 later.ends.iter().for_each(|&end| state.holds.prefetch(end));
             }
             let part = state.linear(candidate);

@@ -20,6 +20,7 @@
 
 #[cfg(target_os = "linux")]
 mod aio;
+pub(crate) mod budget;
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]

@@ -27,14 +27,13 @@ pub mod names;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use rayon::prelude::*;
-
 pub use self::dialect::{Asked, Column, Names};
 use self::dialect::{Dialect, Unknown};
 use self::line::{Fault, Piece};
 use super::foreign;
 use crate::base::{Error, Result, Run, shown};
 use crate::edges::WideRecord;
+use crate::exec::{join, side_by_side};
 pub use line::LONGEST_LINE;
 
 /// The UTF-8 byte order mark.
@@ -105,9 +104,9 @@ pub fn read<R: Read + Send>(
                 order.deliver(parsed, &mut deliver)?;
                 return next.map(|_| ());
             };
-            let (pieces, (delivered, after)) = rayon::join(
-                || batch.parse(cut.piece, largest, &dialect),
-                || rayon::join(|| order.deliver(parsed, &mut deliver), || reader.next()),
+            let (pieces, (delivered, after)) = join(
+                || batch.parse(cut.piece, largest, &dialect, run),
+                || join(|| order.deliver(parsed, &mut deliver), || reader.next()),
             );
             delivered?;
             (parsed, next) = (pieces, after);
@@ -266,7 +265,7 @@ pub(super) fn unreadable(path: &Path, error: io::Error) -> Error {
 
 impl Batch {
     /// Parses by all threads.
-    fn parse(&self, piece: usize, largest: u64, dialect: &Dialect) -> Vec<Piece> {
+    fn parse(&self, piece: usize, largest: u64, dialect: &Dialect, run: &Run) -> Vec<Piece> {
         let mut pieces = Vec::new();
         let (mut rest, mut comment) = (&self.text[..], self.comment);
         while !rest.is_empty() {
@@ -275,7 +274,7 @@ impl Batch {
             pieces.push((text, comment.take()));
             rest = after;
         }
-        pieces.into_par_iter().map(|(text, comment)| line::parse(text, largest, comment, dialect)).collect()
+        side_by_side(run, pieces, |(text, comment)| line::parse(text, largest, comment, dialect))
     }
 }
 

@@ -5,7 +5,7 @@
 
 pub(crate) mod clustering;
 pub(crate) mod contraction;
-pub(crate) mod in_files;
+pub mod in_files;
 pub(crate) mod sampling;
 
 use super::model::{Builder, Graph, Problem, Solution};

@@ -157,6 +157,7 @@ impl<const D: usize> Assignment<D> {
 
 /// The parts in the order of their slack at some time, those with the most first.
 pub struct BySlack {
+    /// Fullest last.
     pub parts: Vec<u32>,
     /// Those before it have filled up since.
     pub first: usize,

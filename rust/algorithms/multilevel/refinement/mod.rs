@@ -4,7 +4,7 @@
 //! `impl` of [`Refiner`], and one line in a list: that of a level ([`Scheme`](super::driver::scheme)), or that of a
 //! round ([`rounds`](super::driver::rounds)).
 
-pub(crate) mod balance;
+pub mod balance;
 pub(crate) mod flows;
 pub(crate) mod fm;
 pub(crate) mod fragments;

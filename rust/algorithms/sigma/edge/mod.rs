@@ -26,7 +26,7 @@
 //!
 //! **Refinement**, where it is asked for: [`refining`].
 //!
-//! **Complexity.** See [`crate::algorithms::edge_streams`]. One pass over the records, and one over those
+//! **Complexity.** See [`crate::algorithms::streams::edges`]. One pass over the records, and one over those
 //! left open, for any number of bands.
 //!
 //! **Source.** SIGMA, sections 3.2 and 3.3. The paper preassigns records within a cluster. The authors'
@@ -39,10 +39,10 @@ use std::path::Path;
 
 use super::Sigma;
 use super::preference::{Weight, preferred_parts};
-use crate::algorithms::edge_streams::loads::Balance;
-use crate::algorithms::edge_streams::refining::{self, Refining};
-use crate::algorithms::edge_streams::{EdgeStreamer, Limit, Slice, by_degree, choose, choose_open, loops};
-use crate::base::{Buffer, NONE, Result, Run, prefetch_ends};
+use crate::algorithms::streams::edges::loads::Balance;
+use crate::algorithms::streams::edges::refining::{self, Refining};
+use crate::algorithms::streams::edges::{EdgeStreamer, Limit, Slice, by_degree, choose, choose_open, loops};
+use crate::base::{Buffer, NONE, Result, Run, ahead, prefetch_ends};
 use crate::capacity;
 use crate::edges::{EdgeStream, Record};
 use crate::exec::pipeline::pipeline;
@@ -59,8 +59,6 @@ use bands::Bands;
 const VERTICES_OF_CLUSTER: f64 = 1.03;
 /// The least share of the cap that is open in the beginning of the stream.
 const LEAST_OPEN: f64 = 0.9;
-/// How many records ahead data is prefetched.
-const AHEAD: usize = 16;
 
 /// Each band has a buffer while records are sent to it.
 const MAX_BANDS: u32 = 64;
@@ -206,8 +204,8 @@ fn preassign(
         parts.resize(records.len(), NONE);
         found.resize(records.len(), 0);
         for (index, (part, band)) in parts.iter_mut().zip(found).enumerate() {
-            prefetch_ends(preferred, records, index + AHEAD);
-            prefetch_ends(degrees, records, index + AHEAD);
+            prefetch_ends(preferred, records, index + ahead::ENTRIES);
+            prefetch_ends(degrees, records, index + ahead::ENTRIES);
             let ends = records[index];
             let [first, second] = ends.map(|id| preferred[id as usize]);
             *part = if first == second && ends[0] != ends[1] { first } else { NONE };
@@ -220,7 +218,7 @@ fn preassign(
     let place = |BandSlice { slice, bands }: &mut BandSlice| {
         let Slice { first, records, parts, chosen, .. } = slice;
         for (place, &index) in chosen.iter().enumerate() {
-            if let Some(&ahead) = chosen.get(place + AHEAD) {
+            if let Some(&ahead) = chosen.get(place + ahead::ENTRIES) {
                 records[ahead as usize].iter().for_each(|&id| streamer.present.prefetch(id));
             }
             let part = &mut parts[index as usize];

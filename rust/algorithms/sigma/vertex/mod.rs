@@ -44,8 +44,8 @@ use super::preference::{Weight, preferred_parts};
 use super::{Sigma, preference};
 use crate::algorithms::multilevel::refine::Refine;
 use crate::algorithms::multilevel::{Bound, Goal};
-use crate::base::{Buffer, Result, Run};
-use crate::capacity::{LeastLoaded, Load, PartLoads, cap, fits, place_last, plus, repair};
+use crate::base::{Buffer, NONE, Result, Run};
+use crate::capacity::{LeastLoaded, Load, PartLoads, cap, fits, plus, repair};
 use crate::graph::Csr;
 use crate::partition::parameters::words;
 use crate::partition::{Need, VertexPartition};
@@ -154,12 +154,15 @@ impl Sigma {
 /// among all if none has slack.
 fn place_isolated(parts: &mut [u32], loads: &mut [Load], caps: Load, run: &Run) -> Result<()> {
     let [mut open, mut all] = [(); 2].map(|()| LeastLoaded::new(loads.iter().map(|load| load[0])));
-    place_last(parts, run, || {
+    run.each(parts.len(), |v| {
+        if parts[v as usize] != NONE {
+            return;
+        }
         let has_slack = |part: u32| fits(plus(loads[part as usize], [1, 1]), caps);
         let found = open.least_open(has_slack).inspect(|&part| open.add(part, 1));
         let part = found.unwrap_or_else(|| all.least());
         all.add(part, 1);
         loads[part as usize] = plus(loads[part as usize], [1, 1]);
-        part
+        parts[v as usize] = part;
     })
 }

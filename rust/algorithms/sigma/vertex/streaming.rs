@@ -1,11 +1,11 @@
 //! The vertices that were deferred, in id order, each to the feasible part of the highest score.
 
-use rayon::prelude::*;
+use std::ops::Range;
 
 use super::columns::Columns;
 use crate::base::{NONE, Result, Run};
 use crate::capacity::{CHECK_EVERY, Load, PartLoads, open_share};
-use crate::exec::{Decider, decide_all};
+use crate::exec::{Decider, decide_all, scan, scan_ranges};
 use crate::graph::Csr;
 use crate::sets::SparseSums;
 use crate::sets::incidence::{Incidence, Shared};
@@ -41,16 +41,13 @@ impl Replicas {
     pub(crate) fn new(csr: &Csr, parts: &[u32], k: u32, tau: f64, run: &Run) -> Result<Self> {
         let mut presence = Incidence::new(csr.num_vertices(), k)?;
         let shared = presence.shared();
-        let chunks =
-            parts.par_chunks(CHECK_EVERY).zip((0..csr.num_vertices()).into_par_iter().step_by(CHECK_EVERY));
-        run.install(|| {
-            chunks.try_for_each(|(parts, first)| {
-                for (&part, v) in parts.iter().zip(first as u32..).filter(|&(&part, _)| part != NONE) {
-                    place(shared, csr, v, part);
-                }
-                run.check()
-            })
-        })?;
+        let see = |(): &mut (), vertices: Range<usize>| {
+            for v in vertices.filter(|&v| parts[v] != NONE) {
+                place(shared, csr, v as u32, parts[v]);
+            }
+            Ok(())
+        };
+        scan_ranges(run, usize::MAX, csr.num_vertices(), CHECK_EVERY, || Ok(()), see)?;
         Ok(Self { presence, tau })
     }
 }
@@ -150,17 +147,20 @@ impl Decider for Streaming<'_> {
     type Scratch = Scratch;
     type Decision = u32;
 
-    fn begin(&mut self, batch: &[u32]) {
+    fn begin(&mut self, batch: &[u32], run: &Run) -> Result<()> {
         self.loads.refresh();
         let before = self.batch.get_or_insert_default();
         if let Some(replicas) = &mut self.replicas {
             let (csr, parts, shared) = (self.csr, &*self.parts, replicas.presence.shared());
-            before
-                .par_chunks(SLICE)
-                .for_each(|vertices| vertices.iter().for_each(|&v| place(shared, csr, v, parts[v as usize])));
+            let see = |(): &mut (), vertices: &[u32]| {
+                vertices.iter().for_each(|&v| place(shared, csr, v, parts[v as usize]));
+                Ok(())
+            };
+            scan(run, usize::MAX, before.chunks(SLICE), || Ok(()), see)?;
         }
         before.clear();
         before.extend_from_slice(batch);
+        Ok(())
     }
 
     fn scratch(&self) -> Result<Scratch> {

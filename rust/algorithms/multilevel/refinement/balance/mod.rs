@@ -11,7 +11,7 @@
 //! machines that store a share of the lists each can all repeat them.
 
 pub(crate) mod bin_packing;
-pub(crate) mod overload;
+pub mod overload;
 mod swaps;
 pub(crate) mod vertex_counts;
 

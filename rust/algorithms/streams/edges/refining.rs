@@ -34,8 +34,8 @@
 
 use super::loads::{Balance, EdgeLoads};
 use super::search::best_common;
-use super::{AHEAD, BYTES_PER_RECORD, Slice, choose};
-use crate::base::{Result, Run};
+use super::{BYTES_PER_RECORD, Slice, choose};
+use crate::base::{Result, Run, ahead};
 use crate::edges::{BLOCK, EdgeStream, Record};
 use crate::exec::pipeline::{self, SLICE, slices};
 use crate::exec::{blocks, pass};
@@ -118,7 +118,7 @@ fn pin(
     let see = |known: &mut Vec<u32>, first: u64, records: &[Record]| {
         let known = parts.read(first..first + records.len() as u64, known);
         for (index, (&record, &part)) in records.iter().zip(known).enumerate() {
-            if let Some(&later) = records.get(index + AHEAD) {
+            if let Some(&later) = records.get(index + ahead::ENTRIES) {
                 present.iter().for_each(|present| later.iter().for_each(|&id| present.prefetch(id)));
                 later.iter().for_each(|&id| pinned.prefetch(id));
             }
@@ -160,7 +160,7 @@ fn stream(
         slice.read(edges, parts, range.clone())?;
         let Slice { records, chosen, .. } = slice;
         choose(records.len(), chosen, |index| {
-            if let Some(&later) = records.get(index + AHEAD) {
+            if let Some(&later) = records.get(index + ahead::ENTRIES) {
                 later.iter().for_each(|&id| present.prefetch(id));
             }
             has_choice(present, records[index])
@@ -172,7 +172,7 @@ fn stream(
     };
     let place = |Slice { records, parts, chosen, .. }: &mut Slice| {
         for (place, &index) in chosen.iter().enumerate() {
-            if let Some(&later) = chosen.get(place + AHEAD) {
+            if let Some(&later) = chosen.get(place + ahead::ENTRIES) {
                 records[later as usize].iter().for_each(|&id| pinned.prefetch(id));
             }
             if place.is_multiple_of(STRIDE) {

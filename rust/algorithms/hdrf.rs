@@ -12,14 +12,14 @@
 //! parts. Parts of `ceil(balance * m / k)` records take no more. Degrees are exact, where the paper counts
 //! those seen so far.
 //!
-//! **Complexity.** See [`crate::algorithms::edge_streams`].
+//! **Complexity.** See [`crate::algorithms::streams::edges`].
 //!
 //! **Source.** Petroni, Querzoni, Daudjee, Kamali, Iacoboni, "HDRF: Stream-Based Partitioning for Power-Law
 //! Graphs", CIKM 2015.
 
-use super::loads::Balance;
-use super::partition::Rule;
-use super::{Affinity, partition};
+use super::streams::edges::loads::Balance;
+use super::streams::edges::partition::Rule;
+use super::streams::edges::{Affinity, partition};
 use crate::base::{Result, Run};
 use crate::partition::parameters::{NonNegative, Ratio, Seed, parameters};
 use crate::partition::{Need, Outcome, Parameters, Partitioner, Prepared, Shape};

@@ -16,14 +16,14 @@
 //! 1 and 0 plus `(max - load) / (1 + max - min)`, which is below 1, they are one sum with HDRF's. Sums of
 //! equal f64 value tie.
 //!
-//! **Complexity.** See [`crate::algorithms::edge_streams`].
+//! **Complexity.** See [`crate::algorithms::streams::edges`].
 //!
 //! **Source.** Gonzalez, Low, Gu, Bickson, Guestrin, "PowerGraph: Distributed Graph-Parallel Computation on
 //! Natural Graphs", OSDI 2012, section 5.2.1.
 
-use super::loads::Balance;
-use super::partition::Rule;
-use super::{Affinity, partition};
+use super::streams::edges::loads::Balance;
+use super::streams::edges::partition::Rule;
+use super::streams::edges::{Affinity, partition};
 use crate::base::{Result, Run};
 use crate::partition::parameters::{Ratio, Seed, parameters};
 use crate::partition::{Need, Outcome, Parameters, Partitioner, Prepared, Shape};

@@ -20,17 +20,15 @@
 //! **Complexity.** O(k) per record up to 512 parts: on one machine 45 ns for 8 parts, 55 for 32, 120 for 128.
 //! Beyond, O(k/64 + replicas of u and v + log k).
 
-pub(crate) mod greedy;
-pub(crate) mod hdrf;
-pub(crate) mod loads;
+pub mod loads;
 pub(crate) mod loops;
 pub(crate) mod partition;
-pub(crate) mod refining;
+pub mod refining;
 mod search;
 
 use std::ops::Range;
 
-use crate::base::{Buffer, NONE, Result, Run, prefetch_ends};
+use crate::base::{Buffer, NONE, Result, Run, ahead, prefetch_ends};
 use crate::capacity::open_share;
 use crate::edges::temporary::check_ids;
 use crate::edges::{EdgeStream, Record};
@@ -39,15 +37,13 @@ use crate::exec::spill::{Entry, PIECE, SpillReader};
 use crate::partition::EdgeParts;
 use crate::sets::Incidence;
 use loads::{Balance, EdgeLoads, SCANNED};
-#[cfg(target_arch = "x86_64")]
-use search::Wide;
 use search::{All, Dense, Search, Sparse};
+#[cfg(target_arch = "x86_64")]
+use search::{Avx2, Wide};
 
 /// Records that are scored between two looks at the cancel flag. A hub may be in thousands of parts.
 const STRIDE: usize = 4096;
 const SPARSE_STRIDE: usize = 128;
-/// How many records ahead rows and degrees are fetched.
-const AHEAD: usize = 16;
 
 /// What the presence of an end in a part is worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +61,7 @@ pub(crate) type Gains = [f64; 2];
 pub fn by_degree<V>(vertices: &[V], degree: impl Fn(&V) -> u32, records: &[Record], gains: &mut Vec<Gains>) {
     gains.clear();
     gains.extend(records.iter().enumerate().map(|(index, &ends)| {
-        prefetch_ends(vertices, records, index + AHEAD);
+        prefetch_ends(vertices, records, index + ahead::ENTRIES);
         let [u, v] = ends.map(|id| f64::from(degree(&vertices[id as usize])));
         [2.0 - u / (u + v), 2.0 - v / (u + v)]
     }));
@@ -232,9 +228,11 @@ impl EdgeStreamer {
             let range = first..first + parts.len();
             run.check()?;
             #[cfg(target_arch = "x86_64")]
-            if self.k as usize <= SCANNED && std::is_x86_feature_detected!("avx2") {
-                // SAFETY: the processor has the instructions. See `Wide`.
-                unsafe { self.stride_avx2(records, gains, range.clone(), parts) };
+            if self.k as usize <= SCANNED
+                && let Some(avx2) = Avx2::detected()
+            {
+                // SAFETY: as `Avx2` says, the processor has the instructions.
+                unsafe { self.stride_avx2(avx2, records, gains, range, parts) };
                 continue;
             }
             self.stride(records, gains, range, parts);
@@ -245,46 +243,54 @@ impl EdgeStreamer {
     /// [`stride`](Self::stride) in wider registers.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
-    fn stride_avx2(&mut self, records: &[Record], gains: &[Gains], range: Range<usize>, parts: &mut [u32]) {
+    fn stride_avx2(
+        &mut self,
+        avx2: Avx2,
+        records: &[Record],
+        gains: &[Gains],
+        range: Range<usize>,
+        parts: &mut [u32],
+    ) {
         match self.k as usize {
-            0..=8 => self.search::<Wide<2>>(records, gains, range, parts),
-            9..=16 => self.search::<Wide<4>>(records, gains, range, parts),
-            17..=32 => self.search::<Wide<8>>(records, gains, range, parts),
-            33..=64 => self.search::<Wide<16>>(records, gains, range, parts),
-            _ => self.search::<All<Wide<16>>>(records, gains, range, parts),
+            0..=8 => self.search(Wide::<2>(avx2), records, gains, range, parts),
+            9..=16 => self.search(Wide::<4>(avx2), records, gains, range, parts),
+            17..=32 => self.search(Wide::<8>(avx2), records, gains, range, parts),
+            33..=64 => self.search(Wide::<16>(avx2), records, gains, range, parts),
+            _ => self.search(All(Wide::<16>(avx2)), records, gains, range, parts),
         }
     }
 
     #[inline(always)]
     fn stride(&mut self, records: &[Record], gains: &[Gains], range: Range<usize>, parts: &mut [u32]) {
         match self.k as usize {
-            0..=8 => self.search::<Dense<2>>(records, gains, range, parts),
-            9..=16 => self.search::<Dense<4>>(records, gains, range, parts),
-            17..=32 => self.search::<Dense<8>>(records, gains, range, parts),
-            33..=64 => self.search::<Dense<16>>(records, gains, range, parts),
-            65..=SCANNED => self.search::<All<Dense<16>>>(records, gains, range, parts),
-            _ => self.search::<Sparse>(records, gains, range, parts),
+            0..=8 => self.search(Dense::<2>, records, gains, range, parts),
+            9..=16 => self.search(Dense::<4>, records, gains, range, parts),
+            17..=32 => self.search(Dense::<8>, records, gains, range, parts),
+            33..=64 => self.search(Dense::<16>, records, gains, range, parts),
+            65..=SCANNED => self.search(All(Dense::<16>), records, gains, range, parts),
+            _ => self.search(Sparse, records, gains, range, parts),
         }
     }
 
     #[inline(always)]
-    fn search<S: Search>(
+    fn search(
         &mut self,
+        how: impl Search,
         records: &[Record],
         gains: &[Gains],
         range: Range<usize>,
         parts: &mut [u32],
     ) {
         for (index, part) in range.zip(parts) {
-            if let Some(&record) = records.get(index + AHEAD) {
+            if let Some(&record) = records.get(index + ahead::ENTRIES) {
                 record.iter().for_each(|&id| self.present.prefetch(id));
             }
-            *part = self.place::<S>(records[index], gains[index]);
+            *part = self.place(how, records[index], gains[index]);
         }
     }
 
     #[inline(always)]
-    fn place<S: Search>(&mut self, [u, v]: Record, gains: Gains) -> u32 {
+    fn place(&mut self, how: impl Search, [u, v]: Record, gains: Gains) -> u32 {
         if u == v {
             return NONE;
         }
@@ -292,7 +298,7 @@ impl EdgeStreamer {
             self.loads.raise(self.limit.at(self.streamed as f64 / self.expected as f64));
         }
         let rows = [self.present.row(u), self.present.row(v)];
-        let part = S::best(&self.loads, rows, gains).unwrap_or_else(|| self.loads.least_loaded());
+        let part = how.best(&self.loads, rows, gains).unwrap_or_else(|| self.loads.least_loaded());
         let replicas = u32::from(self.present.insert(u, part)) + u32::from(self.present.insert(v, part));
         self.loads.add(part, replicas);
         self.streamed += 1;
@@ -321,7 +327,7 @@ pub(crate) fn choose_open(records: &[Record], parts: &[u32], chosen: &mut Vec<u3
 fn count_down(remaining: &mut [u32], records: &[Record], gains: &mut Vec<Gains>) {
     gains.clear();
     gains.extend(records.iter().enumerate().map(|(index, &[u, v])| {
-        prefetch_ends(remaining, records, index + AHEAD);
+        prefetch_ends(remaining, records, index + ahead::ENTRIES);
         let first = remaining[u as usize] >= remaining[v as usize];
         if u != v {
             remaining[u as usize] -= 1;

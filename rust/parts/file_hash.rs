@@ -7,12 +7,11 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use rayon::prelude::*;
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
-use super::error::{Error, Result};
-use super::regular_file::open_regular;
-use super::run::Run;
+use crate::base::regular_file::open_regular;
+use crate::base::{Error, Result, Run};
+use crate::exec::map;
 
 /// Bytes read at once: larger than what a disk likes, smaller than a cache.
 const BLOCK: usize = 1 << 18;
@@ -30,7 +29,7 @@ pub struct FileHash {
 pub fn of_files(files: &[PathBuf], run: &Run) -> Result<Vec<FileHash>> {
     let sizes = files.iter().map(|file| std::fs::metadata(file).map_or(0, |found| found.len()));
     run.begin("checksums", sizes.sum());
-    run.install(|| files.par_iter().with_max_len(1).map(|file| of_file(file, run)).collect())
+    map(run, usize::MAX, files.len(), || Ok(()), |(), index| of_file(&files[index], run))
 }
 
 /// XXH3-128 of bytes in memory, as 32 hexadecimal digits.

@@ -43,7 +43,7 @@ use crate::base::{Buffer, NONE, Result, Run, bytes, reserved};
 use crate::capacity::{BalanceOn, PartLoads, Placing, cap};
 use crate::graph::Csr;
 use crate::partition::{Need, VertexPartition};
-pub use named::{Fennel, Ldg, Refennel, Reldg};
+pub(crate) use named::named;
 use pass::Pass;
 use score::Score;
 use slack::{OneCap, Slack, TwoCaps};
@@ -89,7 +89,7 @@ impl VertexStream {
     }
 
     /// What `n` vertices need beside the adjacency.
-    fn memory(&self, n: u64, threads: usize) -> Need {
+    pub(crate) fn memory(&self, n: u64, threads: usize) -> Need {
         let each = BYTES_PER_VERTEX + self.balance_on.as_ref().map_or(0, |_| BYTES_PER_WEIGHT);
         let balanced = self.balance_on.as_ref().map_or(0, |_| 2 * PartLoads::<2>::memory(self.k));
         let parts = u64::from(self.k) * (64 + 8 * (threads as u64 + 1));
