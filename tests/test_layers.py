@@ -103,6 +103,17 @@ sampling, convert, ingest, generate
 choices, internals
 """
 
+RUST_INSIDE = {
+    "sampling": """
+random, reused_memory
+topology
+lookup, rows
+methods, temporal
+batches
+""",
+}
+"""The files and folders of a unit of the core, the same way."""
+
 UPWARD = """
 measures/compare/comparison.py, Comparison.__str__ -> report/text.py: comparison_text
 measures/compare/comparison.py, Comparison._repr_html_ -> report/text.py: comparison_html
@@ -146,6 +157,8 @@ def test_every_import_leads_down_except_in_methods_of_results():
 def test_every_import_inside_a_unit_leads_down():
     for unit, order in INSIDE.items():
         assert against_the_order(within(tree_of("python"), unit), order) == [], unit
+    for unit, order in RUST_INSIDE.items():
+        assert against_the_order(within(tree_of("rust"), unit), order) == [], unit
 
 
 def test_no_import_leads_in_a_circle():

@@ -17,21 +17,19 @@
 mod in_edges;
 mod nodes;
 mod ranks;
-mod runs;
 mod times;
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::part::Part;
-use super::random::HopKey;
-use super::sample::{EdgeColumns, Sample, Seeds};
-use super::targets::{Target, Targets};
-use super::topology::Topology;
-use super::vertices::append_ids;
 use crate::base::{Error, Result};
+use crate::sampling::lookup::sample::{EdgeColumns, Sample, Seeds};
+use crate::sampling::lookup::targets::{Target, Targets};
+use crate::sampling::random::HopKey;
+use crate::sampling::topology::part::Part;
+use crate::sampling::topology::vertices::append_ids;
+use crate::sampling::topology::{Topology, Types};
 
-pub use runs::RelationRuns;
 pub use times::Times;
 
 use in_edges::{CHUNK, Candidate, InEdges};
@@ -67,20 +65,20 @@ pub(crate) struct Scratch {
     /// The sources of those that are picked.
     sources: Vec<u32>,
     /// Relations of the in-edges of the batch, if the graph has types.
-    pub(super) relations: Vec<u16>,
+    pub(crate) relations: Vec<u16>,
 }
 
 /// What is sampled.
 #[derive(Clone, Copy)]
-pub(super) struct Graph<'a> {
+pub(crate) struct Graph<'a> {
     pub temporal: &'a Temporal,
     pub topology: &'a Topology,
     /// None: it has none.
-    pub types: Option<&'a dyn RelationRuns>,
+    pub types: Option<&'a Types>,
 }
 
 /// What is asked of a batch.
-pub(super) struct Hops<'a> {
+pub(crate) struct Hops<'a> {
     /// Of each hop: the key of its draws, and in-edges per vertex, a number for each relation if there are types.
     pub each: Vec<(HopKey, &'a [Option<usize>])>,
     /// Whether a vertex occurs once in the batch for a time, instead of once in a level.
@@ -101,7 +99,7 @@ struct Hop<'a> {
 }
 
 /// Samples the batch of the `seeds`, which have times. `check` is asked now and then and ends the work by an error.
-pub(super) fn sample(
+pub(crate) fn sample(
     graph: Graph<'_>,
     hops: &Hops<'_>,
     seeds: Seeds<'_>,
@@ -177,7 +175,7 @@ impl Hop<'_> {
             targets.look_up(topology, CHUNK, &mut into.ids)?;
             for (target, _) in targets.iter(topology) {
                 match types {
-                    Some(types) => types.prefetch(target.part as usize, target.first),
+                    Some(types) => types.relations[target.part as usize].prefetch(target.first),
                     None => temporal.times.of_edges(target.part, 0, target.first).prefetch(target.first),
                 }
             }
@@ -196,7 +194,7 @@ impl Hop<'_> {
     /// Appends in-edges of a target, relation by relation.
     fn append_relations(
         &self,
-        types: &dyn RelationRuns,
+        types: &Types,
         target: &Target,
         part: &Part,
         node: usize,
@@ -205,7 +203,7 @@ impl Hop<'_> {
     ) -> Result<()> {
         let (mut first, end, mut before) = (target.first, target.first + target.degree, None);
         while first < end {
-            let (relation, run_end) = types.run(target.part as usize, first, end, before)?;
+            let (relation, run_end) = types.next_run(target.part as usize, first, end, before)?;
             let run = Target { first, degree: run_end - first, ..*target };
             (first, before) = (run_end, Some(relation));
             self.append_run(relation, &run, part, node, scratch, into)?;
