@@ -215,11 +215,10 @@ pub mod parts {
 }
 pub mod sampling {
     pub use crate::sampling::{
-        Ahead, Batch, BatchMaker, DiskRates, EdgeColumns, FeatureRows, Features, Io, Kind, Maker, Pack,
-        PackStep, Part, Place, Pooled, Pools, RecordWeights, RowId, RowSpace, Sample, Sampler, Seeds,
-        Settings, Spent, Steps, Strategy, Target, Temporal, Times, Topology, TypedBatch, TypedInEdges,
-        TypedMaker, TypedSample, TypedSampler, TypedSamples, Types, Workers, append_degrees, append_ids,
-        disk_rates, subgraph, walks,
+        Ahead, Batch, DiskRates, EdgeColumns, FeatureRows, Features, Io, Maker, Method, Pack, PackStep, Part,
+        Place, Pooled, Pools, RecordWeights, RowId, RowSpace, Sample, Sampler, Seeds, Settings, Spent, Steps,
+        Strategy, Target, Temporal, Times, Topology, TopologyEdges, Types, Workers, append_degrees,
+        append_ids, disk_rates, subgraph, walks,
     };
 }
 pub mod sets {

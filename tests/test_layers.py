@@ -107,7 +107,7 @@ RUST_INSIDE = {
     "sampling": """
 random, reused_memory
 topology
-lookup, rows
+levels, rows
 methods, temporal
 batches
 """,

@@ -11,11 +11,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use super::BatchMaker;
-use super::sampler::Place;
 use super::workers::{Worker, Workers};
+use super::{Batch, Maker};
 use crate::base::{Error, Result, locked};
-use crate::sampling::lookup::sample::Seeds;
+use crate::sampling::levels::sample::{Place, Seeds};
 
 /// The seeds of every step.
 #[derive(Debug)]
@@ -48,13 +47,13 @@ impl Steps {
     }
 
     /// Makes the batch of a step.
-    pub fn make<M: BatchMaker>(
+    pub fn make(
         &self,
         step: usize,
-        maker: &M,
+        maker: &Maker,
         worker: &mut Worker,
         check: &dyn Fn() -> Result<()>,
-    ) -> Result<M::Batch> {
+    ) -> Result<Batch> {
         let own = self.offsets[step]..self.offsets[step + 1];
         let times = self.times.get(own.clone()).unwrap_or_default();
         let seeds = Seeds { rows: &self.seeds[own], times };
@@ -64,8 +63,8 @@ impl Steps {
 
 /// Threads that make batches.
 #[derive(Debug)]
-pub struct Ahead<M: BatchMaker> {
-    shared: Arc<Shared<M>>,
+pub struct Ahead {
+    shared: Arc<Shared>,
     threads: Vec<JoinHandle<Worker>>,
     workers: Arc<Workers>,
     /// The process that has the threads. A forked one does not.
@@ -73,13 +72,13 @@ pub struct Ahead<M: BatchMaker> {
 }
 
 #[derive(Debug)]
-struct Shared<M: BatchMaker> {
-    maker: M,
+struct Shared {
+    maker: Maker,
     steps: Steps,
     ahead: usize,
     /// Most bytes of batches before they are handed out. One is always made.
     max_bytes: u64,
-    state: Mutex<State<M::Batch>>,
+    state: Mutex<State>,
     /// Another batch may fit, or the end has come.
     more: Condvar,
     /// There is another batch.
@@ -88,8 +87,8 @@ struct Shared<M: BatchMaker> {
 }
 
 #[derive(Debug)]
-struct State<B> {
-    batches: BTreeMap<usize, Result<B>>,
+struct State {
+    batches: BTreeMap<usize, Result<Batch>>,
     /// The step that is made next.
     next: usize,
     /// The step that is handed out next.
@@ -98,7 +97,7 @@ struct State<B> {
     largest: Option<u64>,
 }
 
-impl<B> State<B> {
+impl State {
     /// Whether another batch fits beside those that are made or being made.
     fn fits(&self, max_bytes: u64) -> bool {
         let others = (self.next - self.wanted) as u64;
@@ -109,8 +108,8 @@ impl<B> State<B> {
     }
 }
 
-impl<M: BatchMaker> Shared<M> {
-    fn state(&self) -> MutexGuard<'_, State<M::Batch>> {
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
         locked(&self.state)
     }
 
@@ -136,7 +135,7 @@ impl<M: BatchMaker> Shared<M> {
             let batch = made.unwrap_or_else(|_| Err(Error::Internal("a sampler's worker panicked".into())));
             let mut state = self.state();
             if let Ok(batch) = &batch {
-                state.largest = state.largest.max(Some(M::bytes(batch)));
+                state.largest = state.largest.max(Some(batch.bytes()));
             }
             state.batches.insert(step, batch);
             self.ready.notify_all();
@@ -158,11 +157,11 @@ impl<M: BatchMaker> Shared<M> {
     }
 }
 
-impl<M: BatchMaker> Ahead<M> {
+impl Ahead {
     /// Starts the threads, with one of the `workers` each. `ahead` is at least 1. Batches take at most `max_bytes` bytes before
     /// they are handed out, but one is always made.
     pub fn start(
-        maker: M,
+        maker: Maker,
         steps: Steps,
         ahead: usize,
         max_bytes: u64,
@@ -193,12 +192,12 @@ impl<M: BatchMaker> Ahead<M> {
     }
 
     /// The next batch, or nothing if it takes longer than `patience`. `Some(None)` at the end.
-    pub fn next(&self, patience: Duration) -> Option<Option<Result<M::Batch>>> {
+    pub fn next(&self, patience: Duration) -> Option<Option<Result<Batch>>> {
         if self.process != std::process::id() {
             let what = "the batches of an epoch belong to the process that began it. Begin it after the fork";
             return Some(Some(Err(Error::parameter("batches", what))));
         }
-        let waits = |state: &mut State<M::Batch>| {
+        let waits = |state: &mut State| {
             let comes = state.wanted < self.shared.steps.count() && !self.shared.has_stopped();
             comes && !state.batches.contains_key(&state.wanted)
         };
@@ -216,9 +215,7 @@ impl<M: BatchMaker> Ahead<M> {
         self.shared.more.notify_all();
         Some(batch)
     }
-}
 
-impl<M: BatchMaker> Ahead<M> {
     /// Ends the work. Batches that are there are handed out, but no other.
     pub fn stop(&self) {
         if self.process == std::process::id() {
@@ -227,7 +224,7 @@ impl<M: BatchMaker> Ahead<M> {
     }
 }
 
-impl<M: BatchMaker> Drop for Ahead<M> {
+impl Drop for Ahead {
     fn drop(&mut self) {
         if self.process != std::process::id() {
             // The threads are not here, and nobody unlocks what they had locked.

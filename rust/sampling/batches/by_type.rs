@@ -1,43 +1,12 @@
 //! A batch in the order of types and relations.
 
 use crate::base::{Error, Result};
-use crate::sampling::lookup::sample::Sample;
-use crate::sampling::reused_memory::Memory;
+use crate::sampling::levels::sample::Sample;
 use crate::sampling::topology::types::Types;
 
-/// One batch of a typed graph. What is of a type or of a relation lies together, types and relations one after the other.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct TypedSample {
-    /// Row of each node among those of its type.
-    pub rows: Vec<u32>,
-    /// Original id of each node.
-    pub ids: Vec<i64>,
-    /// Where the nodes of each type begin, and their number.
-    pub nodes: Vec<usize>,
-    /// Where the in-edges of each target begin among those of the relation: one number more than there are targets.
-    pub indptr: Vec<i32>,
-    /// Where those of each relation begin, and their number.
-    pub targets: Vec<usize>,
-    /// The source of each in-edge: its place among the nodes of its type.
-    pub indices: Vec<i32>,
-    /// Id of each in-edge, if wanted.
-    pub edge_ids: Vec<i64>,
-    /// Where the in-edges of each relation begin, and their number.
-    pub edges: Vec<usize>,
-    /// Whether seeds have times.
-    pub temporal: bool,
-    /// Time of the seeds that each node belongs to, if they have times.
-    pub seed_times: Vec<i64>,
-    /// Nodes of each type in each level, type by type.
-    pub num_nodes: Vec<u64>,
-    /// In-edges of each relation in each hop, relation by relation.
-    pub num_edges: Vec<u64>,
-    scratch: Scratch,
-}
-
 /// What is known of each node while a batch is ordered.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-struct Scratch {
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
     nodes: Vec<Node>,
     rows: Vec<u32>,
     cursors: Vec<usize>,
@@ -45,25 +14,32 @@ struct Scratch {
 
 /// A node: its place among those of its type, and the type. What an in-edge looks up of its source is in one line of
 /// the cache.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 struct Node {
     place: i32,
     number: u16,
 }
 
-impl TypedSample {
-    /// Orders a sample whose in-edges are of these `relations`.
-    pub(crate) fn fill(&mut self, sample: &Sample, relations: &[u16], types: &Types) -> Result<()> {
-        self.place_nodes(sample, types);
-        self.put_nodes(sample);
+impl Sample {
+    /// Orders a batch of levels whose in-edges are of these `relations`.
+    pub(crate) fn order_by_type(
+        &mut self,
+        sample: &Sample,
+        relations: &[u16],
+        types: &Types,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        self.edge_rows.clear(); // files of in-edges belong to relations
+        self.place_nodes(sample, types, scratch);
+        self.put_nodes(sample, scratch);
         self.count_edges(sample, relations, types);
-        self.put_edges(sample, relations, types)
+        self.put_edges(sample, relations, types, scratch)
     }
 
     /// Finds types and places of the nodes, and counts them.
-    fn place_nodes(&mut self, sample: &Sample, types: &Types) {
+    fn place_nodes(&mut self, sample: &Sample, types: &Types, scratch: &mut Scratch) {
         let (count, levels) = (types.num_types(), sample.num_nodes.len());
-        let Scratch { nodes, rows, .. } = &mut self.scratch;
+        let Scratch { nodes, rows, .. } = scratch;
         nodes.clear();
         rows.clear();
         self.num_nodes.clear();
@@ -84,8 +60,8 @@ impl TypedSample {
         ends_of(before.iter().map(|&count| count as usize), &mut self.nodes);
     }
 
-    fn put_nodes(&mut self, sample: &Sample) {
-        let Scratch { nodes, rows, .. } = &self.scratch;
+    fn put_nodes(&mut self, sample: &Sample, scratch: &Scratch) {
+        let Scratch { nodes, rows, .. } = scratch;
         self.rows.resize(rows.len(), 0);
         self.ids.resize(rows.len(), 0);
         self.temporal = sample.temporal;
@@ -121,8 +97,14 @@ impl TypedSample {
     }
 
     /// Puts the in-edges of each target behind those of the targets before it.
-    fn put_edges(&mut self, sample: &Sample, relations: &[u16], types: &Types) -> Result<()> {
-        let Scratch { nodes, cursors, .. } = &mut self.scratch;
+    fn put_edges(
+        &mut self,
+        sample: &Sample,
+        relations: &[u16],
+        types: &Types,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
+        let Scratch { nodes, cursors, .. } = scratch;
         cursors.clear();
         cursors.extend_from_slice(&self.edges);
         self.indptr.clear();
@@ -186,14 +168,4 @@ fn of_other_types(sample: &Sample, target: usize) -> Error {
         sample.ids[target]
     );
     Error::format("relations.npy", what)
-}
-
-impl Memory for TypedSample {
-    fn bytes(&self) -> u64 {
-        let Scratch { nodes, rows, .. } = &self.scratch;
-        let small = self.rows.capacity() + self.indptr.capacity() + self.indices.capacity();
-        let of_nodes = 8 * nodes.capacity() + 4 * rows.capacity();
-        let wide = self.ids.capacity() + self.edge_ids.capacity() + self.seed_times.capacity();
-        (4 * small + 8 * wide + of_nodes) as u64
-    }
 }

@@ -2,33 +2,25 @@
 
 mod ahead;
 mod by_type;
-mod expansion;
 mod sampler;
 mod subgraph;
-mod typed_batch;
-mod typed_expansion;
-mod typed_sampler;
 mod walks;
 mod workers;
 
-use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use crate::base::Result;
-use crate::sampling::lookup::sample::{Sample, Seeds};
+use crate::sampling::levels::sample::{Place, Sample, Seeds};
 use crate::sampling::reused_memory::{Memory, Pool, Pooled};
-use crate::sampling::rows::Pack;
-use crate::sampling::rows::{FeatureRows, Features};
+use crate::sampling::rows::{FeatureRows, Features, Pack};
+
 use workers::Worker;
 
 pub use ahead::{Ahead, Steps};
-pub use by_type::TypedSample;
-pub use sampler::{Kind, Place, Sampler, Settings};
+pub use sampler::{Sampler, Settings};
 pub use subgraph::subgraph;
-pub use typed_batch::{TypedBatch, TypedMaker, TypedSamples};
-pub use typed_sampler::TypedSampler;
 pub use walks::walks;
 pub use workers::Workers;
 
@@ -37,28 +29,18 @@ pub use workers::Workers;
 pub struct Batch {
     /// What was sampled.
     pub sample: Pooled<Sample>,
-    /// One row of features per node.
-    pub features: Option<Pooled<FeatureRows>>,
+    /// One row of features per node of each type that has some.
+    pub features: Vec<Option<Pooled<FeatureRows>>>,
     /// One row of features per in-edge.
     pub edge_features: Option<Pooled<FeatureRows>>,
 }
 
-/// What makes batches.
-pub trait BatchMaker: Debug + Send + Sync + 'static {
-    /// What it makes.
-    type Batch: Debug + Send;
-
-    /// Makes the batch of the `seeds`.
-    fn make(
-        &self,
-        seeds: Seeds<'_>,
-        place: Place,
-        worker: &mut Worker,
-        check: &dyn Fn() -> Result<()>,
-    ) -> Result<Self::Batch>;
-
-    /// Bytes of memory that a batch takes.
-    fn bytes(batch: &Self::Batch) -> u64;
+impl Batch {
+    /// Bytes of memory that it takes.
+    fn bytes(&self) -> u64 {
+        let rows = self.features.iter().chain([&self.edge_features]).flatten();
+        self.sample.bytes() + rows.map(|rows| rows.bytes()).sum::<u64>()
+    }
 }
 
 /// Makes batches, with features if there are any.
@@ -66,8 +48,8 @@ pub trait BatchMaker: Debug + Send + Sync + 'static {
 pub struct Maker {
     /// Samples.
     pub sampler: Arc<Sampler>,
-    /// Where the features are.
-    pub features: Option<Arc<Features>>,
+    /// Where the features of each type are. Empty: there are none.
+    pub features: Vec<Option<Arc<Features>>>,
     /// Where the features of in-edges are. The sampler gives their rows.
     pub edge_features: Option<Arc<Features>>,
     /// Those of the batches of the epoch, if they are packed.
@@ -78,11 +60,41 @@ pub struct Maker {
     pub spent: Arc<Spent>,
 }
 
+impl Maker {
+    /// Makes the batch of the `seeds`.
+    pub fn make(
+        &self,
+        seeds: Seeds<'_>,
+        place: Place,
+        worker: &mut Worker,
+        check: &dyn Fn() -> Result<()>,
+    ) -> Result<Batch> {
+        let mut sample = self.pools.sample();
+        timed(&self.spent.sampling, || self.sampler.sample(seeds, place, worker, check, &mut sample))?;
+        let planned = self.pack.as_ref().map(|pack| (&**pack, place.step as usize));
+        let fill = |(features, nodes): (&Option<Arc<Features>>, &[usize])| {
+            let Some(features) = features else { return Ok(None) };
+            let (mut rows, wanted) = (self.pools.features(), &sample.rows[nodes[0]..nodes[1]]);
+            timed(&self.spent.fetching, || features.fill(wanted, planned, &mut rows, check))?;
+            Ok(Some(rows))
+        };
+        let features = self.features.iter().zip(sample.nodes.windows(2)).map(fill);
+        let features = features.collect::<Result<_>>()?;
+        let fill = |features: &Arc<Features>| {
+            let mut rows = self.pools.edge_features.take();
+            timed(&self.spent.fetching, || features.fill(&sample.edge_rows, None, &mut rows, check))
+                .map(|()| rows)
+        };
+        let edge_features = self.edge_features.as_ref().map(fill).transpose()?;
+        Ok(Batch { sample, features, edge_features })
+    }
+}
+
 /// Nanoseconds of all threads.
 #[derive(Debug, Default)]
 pub struct Spent {
-    pub(crate) sampling: AtomicU64,
-    pub(crate) fetching: AtomicU64,
+    sampling: AtomicU64,
+    fetching: AtomicU64,
 }
 
 impl Spent {
@@ -94,7 +106,7 @@ impl Spent {
 }
 
 /// Adds the time of some work.
-pub(crate) fn timed<R>(spent: &AtomicU64, work: impl FnOnce() -> R) -> R {
+fn timed<R>(spent: &AtomicU64, work: impl FnOnce() -> R) -> R {
     let start = Instant::now();
     let done = work();
     spent.fetch_add(start.elapsed().as_nanos() as u64, Relaxed);
@@ -126,39 +138,5 @@ impl Pools {
         self.samples.keep_at_most(most);
         self.features.keep_at_most(most);
         self.edge_features.keep_at_most(most);
-    }
-}
-
-impl BatchMaker for Maker {
-    type Batch = Batch;
-
-    fn make(
-        &self,
-        seeds: Seeds<'_>,
-        place: Place,
-        worker: &mut Worker,
-        check: &dyn Fn() -> Result<()>,
-    ) -> Result<Batch> {
-        let mut sample = self.pools.sample();
-        timed(&self.spent.sampling, || self.sampler.sample(seeds, place, worker, check, &mut sample))?;
-        let planned = self.pack.as_ref().map(|pack| (&**pack, place.step as usize));
-        let fill = |features: &Arc<Features>| {
-            let mut rows = self.pools.features();
-            timed(&self.spent.fetching, || features.fill(&sample.rows, planned, &mut rows, check))
-                .map(|()| rows)
-        };
-        let features = self.features.as_ref().map(fill).transpose()?;
-        let fill = |features: &Arc<Features>| {
-            let mut rows = self.pools.edge_features.take();
-            timed(&self.spent.fetching, || features.fill(&sample.edge_rows, None, &mut rows, check))
-                .map(|()| rows)
-        };
-        let edge_features = self.edge_features.as_ref().map(fill).transpose()?;
-        Ok(Batch { sample, features, edge_features })
-    }
-
-    fn bytes(batch: &Batch) -> u64 {
-        let rows = [&batch.features, &batch.edge_features].into_iter().flatten();
-        batch.sample.bytes() + rows.map(|rows| rows.bytes()).sum::<u64>()
     }
 }

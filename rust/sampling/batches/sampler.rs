@@ -1,40 +1,30 @@
 //! Batches of sampled in-edges, level by level.
 
-use std::ops::Range;
 use std::sync::Arc;
 
-use super::expansion::{Expansion, add_distinct};
 use super::workers::Worker;
-use crate::base::Result;
-use crate::sampling::lookup::picked_edges::Places;
-use crate::sampling::lookup::sample::{EdgeColumns, Sample, Seeds};
-use crate::sampling::methods::labor::Labor;
-use crate::sampling::methods::uniform::Uniform;
-use crate::sampling::methods::weighted::{RecordWeights, Weighted};
+use crate::base::{Error, Result};
+use crate::sampling::levels::expansion::Expansion;
+use crate::sampling::levels::node_places::IdTable;
+use crate::sampling::levels::picked_edges::Places;
+use crate::sampling::levels::relation_runs::{Asked, OneRun, RelationRuns, Runs};
+use crate::sampling::levels::sample::{EdgeColumns, Place, Sample, Seeds};
+use crate::sampling::methods::weighted::RecordWeights;
+use crate::sampling::methods::{Hop, Method};
 use crate::sampling::random::HopKey;
-use crate::sampling::temporal::{self, Graph, Hops, Temporal};
-use crate::sampling::topology::Topology;
-use crate::sampling::topology::vertices::append_ids;
+use crate::sampling::temporal::{Temporal, TemporalHop};
+use crate::sampling::topology::{Topology, Types, append_ids};
 
-/// How in-edges are picked.
+/// What a sampler does.
 #[derive(Debug)]
-pub enum Kind {
-    /// All subsets with the same probability.
-    Uniform,
-    /// With probabilities in proportion to weights.
-    Weighted(RecordWeights),
-    /// Fewer distinct sources.
-    Labor,
-}
-
-/// What a sampler does. A fanout is a number of in-edges per vertex, where `None` takes all, or one for each relation.
-#[derive(Debug)]
-pub struct Settings<F = Option<usize>> {
-    /// In-edges per vertex in each hop.
-    pub fanouts: Vec<F>,
+pub struct Settings {
+    /// In-edges per vertex in each hop: a number for each relation, one in a graph without types. None: all.
+    pub fanouts: Vec<Vec<Option<usize>>>,
     /// How they are picked.
-    pub kind: Kind,
-    /// If seeds have times: only what was there before, and how it is picked, whatever `kind` is.
+    pub method: Method,
+    /// Weights of records, if the method takes them.
+    pub weights: Option<RecordWeights>,
+    /// If seeds have times: only what was there before, and how it is picked, whatever `method` is.
     pub temporal: Option<Temporal>,
     /// Seed of all draws.
     pub seed: u64,
@@ -44,39 +34,35 @@ pub struct Settings<F = Option<usize>> {
     pub edges: EdgeColumns,
 }
 
-/// Which batch of which epoch.
-#[derive(Debug, Clone, Copy)]
-pub struct Place {
-    /// The epoch.
-    pub epoch: u64,
-    /// The batch in it.
-    pub step: u64,
-}
-
-impl<F> Settings<F> {
-    /// What temporal samples are asked of the batch at a place. `fanouts` are those of a hop: one, or one for each relation.
-    pub(crate) fn hops<'a>(
-        &'a self,
-        place: Place,
-        fanouts: impl Fn(&'a F) -> &'a [Option<usize>],
-    ) -> Hops<'a> {
-        let key = |hop: usize| HopKey::new(self.seed, place.epoch, place.step, hop as u64);
-        let each = self.fanouts.iter().enumerate().map(|(hop, of_hop)| (key(hop), fanouts(of_hop)));
-        Hops { each: each.collect(), merged: self.merged, edges: self.edges }
-    }
-}
-
 /// Makes batches.
 #[derive(Debug)]
 pub struct Sampler {
     topology: Arc<Topology>,
+    types: Option<Arc<Types>>,
     settings: Settings,
 }
 
 impl Sampler {
-    /// A sampler of `topology`.
-    pub fn new(topology: Arc<Topology>, settings: Settings) -> Self {
-        Self { topology, settings }
+    /// A sampler of `topology`, which may have types.
+    pub fn new(topology: Arc<Topology>, types: Option<Arc<Types>>, settings: Settings) -> Result<Self> {
+        let relations = types.as_ref().map_or(1, |types| types.num_relations());
+        if let Some(fanouts) = settings.fanouts.iter().find(|fanouts| fanouts.len() != relations) {
+            let what = format!("{} numbers for a hop of {relations} relations", fanouts.len());
+            return Err(Error::parameter("fanouts", what));
+        }
+        settings.method.check_weights(settings.weights.as_ref())?;
+        if types.is_some() && settings.edges.rows {
+            return Err(Error::parameter(
+                "edge_rows",
+                "they are those of graphs without types. Leave it out",
+            ));
+        }
+        Ok(Self { topology, types, settings })
+    }
+
+    /// What is kept of in-edges.
+    pub fn edges(&self) -> EdgeColumns {
+        self.settings.edges
     }
 
     /// Samples the batch of the `seeds`. `check` is asked now and then and ends the work by an error.
@@ -88,74 +74,91 @@ impl Sampler {
         check: &dyn Fn() -> Result<()>,
         into: &mut Sample,
     ) -> Result<()> {
-        let Settings { fanouts, kind, temporal, seed, merged, edges } = &self.settings;
-        if let Some(temporal) = temporal {
-            let graph = Graph { temporal, topology: &self.topology, types: None };
-            let hops = self.settings.hops(place, std::slice::from_ref);
-            return temporal::sample(graph, &hops, seeds, &mut worker.temporal, check, into);
+        let Some(types) = &self.types else {
+            let runs = |fanouts: &[Option<usize>], key| OneRun(Asked::new(fanouts[0], key));
+            return self.sample_levels(seeds, place, worker, check, into, runs);
+        };
+        let mut levels = std::mem::take(&mut worker.levels);
+        let runs = |fanouts, key| RelationRuns { types, fanouts, key };
+        let sampled = self.sample_levels(seeds, place, worker, check, &mut levels, runs);
+        let Worker { tables, by_type, .. } = worker;
+        let ordered = sampled.and_then(|()| into.order_by_type(&levels, &tables.relations, types, by_type));
+        worker.levels = levels;
+        ordered
+    }
+
+    /// Makes a batch of one type. `runs` says what is asked of the in-edges of a hop, given fanouts and the key.
+    fn sample_levels<'a, R: Runs>(
+        &'a self,
+        seeds: Seeds<'_>,
+        place: Place,
+        worker: &mut Worker,
+        check: &dyn Fn() -> Result<()>,
+        into: &mut Sample,
+        runs: impl Fn(&'a [Option<usize>], HopKey) -> R,
+    ) -> Result<()> {
+        let (topology, settings) = (&*self.topology, &self.settings);
+        let (edges, temporal) = (settings.edges, settings.temporal.as_ref());
+        let Worker { tables, methods, temporal: scratch, .. } = worker;
+        into.clear();
+        tables.begin();
+        match temporal {
+            Some(_) => scratch.begin(topology, seeds, into)?,
+            None => add_distinct("seeds", seeds.rows, topology, &mut tables.ids, into)?,
         }
-        levels(&self.topology, seeds.rows, fanouts.len(), *merged, worker, into, |level| {
-            let key = HopKey::new(*seed, place.epoch, place.step, level.hop as u64);
-            let expansion =
-                Expansion { topology: &self.topology, places: level.places, edges: *edges, check };
-            let Worker { ids, picks, candidates, labor: scratch, .. } = level.worker;
-            let (nodes, tables, into) = (level.nodes, (ids, picks), level.into);
-            let fanout = fanouts[level.hop].unwrap_or(usize::MAX);
-            match kind {
-                Kind::Uniform => expansion.expand(nodes, tables, into, Uniform { fanout, key }),
-                Kind::Weighted(weights) => {
-                    expansion.expand(nodes, tables, into, Weighted { fanout, key, weights, candidates })
+        let mut level = 0..into.rows.len();
+        for (hop, fanouts) in settings.fanouts.iter().enumerate() {
+            if !settings.merged {
+                tables.ids.begin();
+                scratch.begin_level();
+            }
+            let before = into.indices.len();
+            let first = if settings.merged { 0 } else { level.end };
+            let key = HopKey::new(settings.seed, place.epoch, place.step, hop as u64);
+            let (runs, nodes) = (runs(fanouts, key), level.clone());
+            match temporal {
+                Some(temporal) => {
+                    let hop = TemporalHop { temporal, topology, runs, edges, first };
+                    hop.expand(nodes, scratch, &mut tables.relations, check, into)?;
                 }
-                Kind::Labor => {
-                    let orders = self.topology.orders()?;
-                    expansion.expand(nodes, tables, into, Labor::new(fanout, key, orders, scratch))
+                None => {
+                    let hop = Hop { topology, key, weights: settings.weights.as_ref() };
+                    let expansion =
+                        Expansion { topology, runs, places: Places::Appended(first), edges, check };
+                    settings.method.expand(hop, methods, &expansion, nodes, tables, into)?;
                 }
             }
-        })
-    }
-}
-
-/// A level whose in-edges are to be appended to a batch.
-pub(crate) struct Level<'a> {
-    /// Number of the hop.
-    pub hop: usize,
-    /// Its nodes.
-    pub nodes: Range<usize>,
-    /// Where sources are in the batch.
-    pub places: Places,
-    /// Makes the batch.
-    pub worker: &'a mut Worker,
-    /// The batch.
-    pub into: &'a mut Sample,
-}
-
-/// Makes a batch of so many hops, each by a call of `expand`.
-pub(crate) fn levels(
-    topology: &Topology,
-    seeds: &[u32],
-    hops: usize,
-    merged: bool,
-    worker: &mut Worker,
-    into: &mut Sample,
-    mut expand: impl FnMut(Level<'_>) -> Result<()>,
-) -> Result<()> {
-    into.clear();
-    worker.begin();
-    add_distinct("seeds", seeds, topology, &mut worker.ids, into)?;
-    let mut nodes = 0..into.rows.len();
-    for hop in 0..hops {
-        if !merged {
-            worker.ids.begin();
+            into.num_nodes.push(level.len() as u64);
+            into.num_edges.push((into.indices.len() - before) as u64);
+            level = level.end..into.rows.len();
         }
-        let edges = into.indices.len();
-        let places = Places::Appended(if merged { 0 } else { nodes.end });
-        expand(Level { hop, nodes: nodes.clone(), places, worker: &mut *worker, into: &mut *into })?;
-        into.num_nodes.push(nodes.len() as u64);
-        into.num_edges.push((into.indices.len() - edges) as u64);
-        nodes = nodes.end..into.rows.len();
+        into.num_nodes.push(level.len() as u64);
+        if temporal.is_some() {
+            scratch.end(into);
+        }
+        append_ids(topology, &into.rows[level], &mut into.ids)?;
+        into.end();
+        Ok(())
     }
-    into.num_nodes.push(nodes.len() as u64);
-    append_ids(topology, &into.rows[nodes], &mut into.ids)
+}
+
+/// Appends rows to the nodes of an empty batch. A row may occur once.
+pub(crate) fn add_distinct(
+    name: &'static str,
+    rows: &[u32],
+    topology: &Topology,
+    ids: &mut IdTable,
+    into: &mut Sample,
+) -> Result<()> {
+    topology.check_rows(name, rows)?;
+    rows.iter().for_each(|&row| ids.prefetch(row));
+    if let Some(&row) = rows.iter().find(|&&row| !ids.place(row).1) {
+        let part = &topology.parts()[topology.part_of(row)];
+        let vertex = part.id(row - part.start)?;
+        return Err(Error::parameter(name, format!("vertex {vertex} occurs twice in a batch. Pass it once")));
+    }
+    into.rows.extend_from_slice(rows);
+    Ok(())
 }
 
 #[cfg(test)]
@@ -198,10 +201,17 @@ mod tests {
         for fanout in [1, 10, 40, 300] {
             let samplers = graphs.each_ref().map(|graph| {
                 let edges = EdgeColumns { ids: true, rows: false };
-                let fanouts = vec![Some(fanout)];
-                let settings =
-                    Settings { fanouts, kind: Kind::Labor, temporal: None, seed: 9, merged: false, edges };
-                Sampler::new(Arc::clone(graph), settings)
+                let (fanouts, method) = (vec![vec![Some(fanout)]], Method::Labor);
+                let settings = Settings {
+                    fanouts,
+                    method,
+                    weights: None,
+                    temporal: None,
+                    seed: 9,
+                    merged: false,
+                    edges,
+                };
+                Sampler::new(Arc::clone(graph), None, settings).unwrap()
             });
             for step in 0..30 {
                 let mut of = |index: usize| {

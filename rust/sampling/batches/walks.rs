@@ -3,9 +3,9 @@
 //! A step goes to the source of an in-edge, each with the same probability. A walk that is at a vertex without in-edges
 //! stays there.
 
-use super::sampler::Place;
 use crate::base::{Error, Result};
-use crate::sampling::lookup::targets::{BLOCK, Targets};
+use crate::sampling::levels::sample::Place;
+use crate::sampling::levels::targets::{BLOCK, Targets};
 use crate::sampling::random::HopKey;
 use crate::sampling::topology::Topology;
 

@@ -2,43 +2,41 @@
 
 use std::sync::{Arc, Mutex};
 
+use super::by_type;
 use crate::base::{Result, locked};
-use crate::sampling::lookup::node_places::IdTable;
-use crate::sampling::lookup::picked_edges::Picks;
-use crate::sampling::methods::labor;
-use crate::sampling::methods::weighted::Candidates;
-use crate::sampling::temporal::Scratch;
+use crate::sampling::levels::expansion::Tables;
+use crate::sampling::levels::node_places::IdTable;
+use crate::sampling::levels::picked_edges::Picks;
+use crate::sampling::levels::sample::Sample;
 use crate::sampling::topology::Topology;
+use crate::sampling::{methods, temporal};
 
-/// What one thread needs to make batches. Takes 4 bytes per vertex.
+/// What one thread needs to make batches. Takes 4 bytes per vertex and, in a graph with types, a batch.
 #[derive(Debug)]
 pub struct Worker {
-    /// The rows of the batch.
-    pub ids: IdTable,
-    /// In-edges that were picked.
-    pub picks: Picks,
-    /// In-edges that may be picked.
-    pub candidates: Candidates,
-    /// For LABOR.
-    pub labor: labor::Scratch,
-    /// Relations of the in-edges of the batch, if the graph has types.
-    pub relations: Vec<u16>,
+    /// Rows, picks and relations of the batch.
+    pub(crate) tables: Tables,
+    /// For the methods.
+    pub(crate) methods: methods::Scratch,
     /// For seeds with times.
-    pub(crate) temporal: Scratch,
+    pub(crate) temporal: temporal::Scratch,
+    /// The batch level by level, before it is ordered by type.
+    pub(crate) levels: Sample,
+    /// For that.
+    pub(crate) by_type: by_type::Scratch,
 }
 
 impl Worker {
     /// A worker for that topology.
     pub fn new(topology: &Topology) -> Result<Self> {
         let ids = IdTable::new(topology.num_vertices())?;
-        let (picks, candidates, labor) = (Picks::default(), Candidates::new(), labor::Scratch::default());
-        Ok(Self { ids, picks, candidates, labor, relations: Vec::new(), temporal: Scratch::default() })
-    }
-
-    /// Begins a batch. One that an error ended may have left picks.
-    pub fn begin(&mut self) {
-        self.ids.begin();
-        self.picks.clear();
+        Ok(Self {
+            tables: Tables { ids, picks: Picks::default(), relations: Vec::new() },
+            methods: methods::Scratch::default(),
+            temporal: temporal::Scratch::default(),
+            levels: Sample::default(),
+            by_type: by_type::Scratch::default(),
+        })
     }
 }
 

@@ -12,11 +12,12 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::labor_numbers::{Numbers, SMALL};
-use super::picker::{Picked, Picker};
+use super::{Hop, Sampling};
 use crate::base::{Result, prefetch_at};
-use crate::sampling::lookup::picked_edges::Picks;
-use crate::sampling::lookup::targets::Target;
-use crate::sampling::random::HopKey;
+use crate::sampling::levels::expansion::{Picked, Picker};
+use crate::sampling::levels::picked_edges::Picks;
+use crate::sampling::levels::relation_runs::Asked;
+use crate::sampling::levels::targets::Target;
 use crate::sampling::topology::lists_by_place::{
     Buckets, LONG, LONGER, List, Order, Orders, Piece, place_of,
 };
@@ -33,7 +34,7 @@ const LINE: usize = 16;
 
 /// What a worker needs.
 #[derive(Debug, Default)]
-pub struct Scratch {
+pub(crate) struct Scratch {
     numbers: Numbers,
     /// What is looked at in an order.
     pieces: Vec<Piece>,
@@ -43,25 +44,30 @@ pub struct Scratch {
 
 /// Picks about `fanout` in-edges.
 #[derive(Debug)]
-pub(crate) struct Labor<'a> {
-    fanout: usize,
+pub(crate) struct Labor;
+
+impl Sampling for Labor {
+    type Scratch = Scratch;
+    type Picker<'a> = BySourceNumbers<'a>;
+
+    /// The number of a source is the same for all relations, so that their lists share sources.
+    fn begin<'a>(hop: Hop<'a>, scratch: &'a mut Scratch) -> Result<BySourceNumbers<'a>> {
+        scratch.numbers.begin(hop.key);
+        Ok(BySourceNumbers { orders: hop.topology.orders()?, scratch })
+    }
+}
+
+/// Picks in-edges of a hop.
+#[derive(Debug)]
+pub(crate) struct BySourceNumbers<'a> {
     orders: &'a Orders,
     scratch: &'a mut Scratch,
 }
 
-impl<'a> Labor<'a> {
-    /// Picks that many in the hop with the key. `orders` are those of the topology.
-    #[inline(always)]
-    pub(crate) fn new(fanout: usize, key: HopKey, orders: &'a Orders, scratch: &'a mut Scratch) -> Self {
-        scratch.numbers.begin(key);
-        Self { fanout, orders, scratch }
-    }
-
-    /// Numbers below are taken.
-    #[inline(always)]
-    fn threshold(&self, target: &Target) -> u32 {
-        (((self.fanout as u64) << 32) / target.degree as u64) as u32
-    }
+/// Numbers below are taken.
+#[inline(always)]
+fn threshold(asked: Asked, target: &Target) -> u32 {
+    (((asked.fanout as u64) << 32) / target.degree as u64) as u32
 }
 
 /// The in-edges of a target.
@@ -70,7 +76,7 @@ fn list_of(&Target { part, first, degree, .. }: &Target) -> List {
     List { part, first, degree }
 }
 
-impl Picker for Labor<'_> {
+impl Picker for BySourceNumbers<'_> {
     #[inline(always)]
     fn announce(&self, target: &Target) {
         if target.degree >= LONG {
@@ -78,8 +84,8 @@ impl Picker for Labor<'_> {
         }
     }
 
-    fn prepare(&self, target: &Target, part: &Part) {
-        if self.fanout >= target.degree {
+    fn prepare(&self, asked: Asked, target: &Target, part: &Part) {
+        if asked.fanout >= target.degree {
             return;
         }
         let mut sources = [0; LONG];
@@ -89,15 +95,15 @@ impl Picker for Labor<'_> {
                     sources.iter().for_each(|&local| part.prefetch_id(local as u32));
                 }
             }
-            None => self.prepare_long(target),
+            None => self.prepare_long(asked, target),
         }
     }
 
-    fn pick(&mut self, target: &Target, part: &Part, picks: &mut Picks) -> Result<Picked> {
-        if target.degree <= self.fanout {
+    fn pick(&mut self, asked: Asked, target: &Target, part: &Part, picks: &mut Picks) -> Result<Picked> {
+        if target.degree <= asked.fanout {
             return Ok(Picked::All);
         }
-        let threshold = self.threshold(target);
+        let threshold = threshold(asked, target);
         let order =
             if target.degree < LONG { None } else { self.orders.get_or_make(list_of(target), part)? };
         match order {
@@ -144,13 +150,13 @@ fn are_few(threshold: u32, degree: usize) -> bool {
     threshold <= SMALL && Numbers::count(threshold) * FEW <= degree
 }
 
-impl Labor<'_> {
+impl BySourceNumbers<'_> {
     /// Brings what is kept of a long list into the cache.
-    fn prepare_long(&self, target: &Target) {
+    fn prepare_long(&self, asked: Asked, target: &Target) {
         match self.orders.get(list_of(target)) {
             Some(Order::Places(places)) => places.iter().step_by(LINE).for_each(|place| prefetch_at(place)),
             Some(Order::Buckets(buckets)) => {
-                let threshold = self.threshold(target);
+                let threshold = threshold(asked, target);
                 if are_few(threshold, target.degree) {
                     self.scratch.numbers.intervals(threshold, |first, _| buckets.prefetch(first));
                 }

@@ -6,11 +6,12 @@
 //!
 //! Source: Efraimidis and Spirakis, "Weighted random sampling with a reservoir", Information Processing Letters 2006.
 
-use super::picker::{Picked, Picker};
+use super::{Hop, Sampling};
 use crate::base::{Error, Result, prefetch_at};
-use crate::sampling::lookup::picked_edges::Picks;
-use crate::sampling::lookup::targets::Target;
-use crate::sampling::random::HopKey;
+use crate::sampling::levels::expansion::{Picked, Picker};
+use crate::sampling::levels::picked_edges::Picks;
+use crate::sampling::levels::relation_runs::Asked;
+use crate::sampling::levels::targets::Target;
 use crate::sampling::topology::part::Part;
 
 /// Weights of records, in memory that belongs to the caller.
@@ -90,20 +91,30 @@ const CHUNK: usize = 64;
 
 /// Picks at most `fanout` in-edges.
 #[derive(Debug)]
-pub(crate) struct Weighted<'a> {
-    /// Number of in-edges.
-    pub fanout: usize,
-    /// Of the hop.
-    pub key: HopKey,
-    /// Weights of records.
-    pub weights: &'a RecordWeights,
-    /// Memory.
-    pub candidates: &'a mut Candidates,
+pub(crate) struct Weighted;
+
+impl Sampling for Weighted {
+    type Scratch = Candidates;
+    type Picker<'a> = ByWeights<'a>;
+    const TAKES_WEIGHTS: bool = true;
+
+    fn begin<'a>(hop: Hop<'a>, candidates: &'a mut Candidates) -> Result<ByWeights<'a>> {
+        let weights = hop.weights.ok_or_else(|| Error::Internal("no weights".into()))?;
+        Ok(ByWeights { weights, candidates })
+    }
 }
 
-impl Picker for Weighted<'_> {
-    fn pick(&mut self, target: &Target, part: &Part, picks: &mut Picks) -> Result<Picked> {
-        let (draws, candidates) = (self.key.draws(target.id), &mut *self.candidates);
+/// Picks in-edges of a hop.
+#[derive(Debug)]
+pub(crate) struct ByWeights<'a> {
+    weights: &'a RecordWeights,
+    candidates: &'a mut Candidates,
+}
+
+impl Picker for ByWeights<'_> {
+    fn pick(&mut self, asked: Asked, target: &Target, part: &Part, picks: &mut Picks) -> Result<Picked> {
+        let Asked { fanout, key } = asked;
+        let (draws, candidates) = (key.draws(target.id), &mut *self.candidates);
         candidates.clear();
         let mut edges = [0; CHUNK];
         for first in (0..target.degree).step_by(CHUNK) {
@@ -117,12 +128,12 @@ impl Picker for Weighted<'_> {
                 }
             }
         }
-        if self.fanout < candidates.len() {
-            if self.fanout > 0 {
+        if fanout < candidates.len() {
+            if fanout > 0 {
                 let order = |a: &(f64, usize), b: &(f64, usize)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
-                candidates.select_nth_unstable_by(self.fanout - 1, order);
+                candidates.select_nth_unstable_by(fanout - 1, order);
             }
-            candidates.truncate(self.fanout);
+            candidates.truncate(fanout);
             candidates.sort_unstable_by_key(|&(_, edge)| edge);
         }
         for &(_, edge) in &*candidates {

@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 
 use super::times::{EdgeTimes, Times};
 use crate::base::Result;
-use crate::sampling::lookup::targets::Target;
+use crate::sampling::levels::targets::Target;
 use crate::sampling::random::Draws;
 use crate::sampling::topology::part::Part;
 

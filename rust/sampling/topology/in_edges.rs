@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use super::Topology;
 use super::part::Part;
+use super::relations::Relations;
+use super::types::Types;
 use crate::base::{Buffer, Error, Result, Run};
 use crate::exec::scan;
 use crate::traffic::{BLOCK, DirectedEdge, InEdges};
@@ -11,46 +13,128 @@ use crate::traffic::{BLOCK, DirectedEdge, InEdges};
 /// Vertices that a worker takes at a time.
 const CHUNK: u32 = 1 << 12;
 
-impl InEdges for Topology {
+/// The in-edges of the parts, those of each relation on their own. A graph without types has one.
+pub struct TopologyEdges<'a> {
+    /// The parts.
+    pub topology: &'a Topology,
+    /// What they are of, if the graph has types.
+    pub types: Option<&'a Types>,
+}
+
+impl TopologyEdges<'_> {
+    /// The inner vertices of each part that in-edges of a relation lead to.
+    fn targets(&self, relation: usize) -> impl Iterator<Item = (usize, Range<u32>)> + Send {
+        let types = self.types.map(|types| (types, usize::from(types.ends[relation][1])));
+        let parts = self.topology.parts().iter().enumerate();
+        parts.map(move |(place, part)| match types {
+            None => (place, 0..part.num_inner),
+            Some((types, of_type)) => {
+                let rows = types.rows_of(place, of_type);
+                (place, rows.start - part.start..rows.end - part.start)
+            }
+        })
+    }
+
+    /// The in-edges of a relation that lead to an inner vertex. They lie together.
+    #[inline(always)]
+    fn run(&self, relation: usize, part: &Part, place: usize, vertex: u32) -> Result<Range<usize>> {
+        let (first, degree) = part.in_edges(vertex)?;
+        let Some(types) = self.types else { return Ok(first..first + degree) };
+        let (relations, number) = (&types.relations[place], relation as u16);
+        let start = first_from(relations, first..first + degree, number);
+        if start == first + degree || relations.get(start) != Some(number) {
+            return Ok(start..start);
+        }
+        Ok(start..relations.run_end(start, first + degree, number))
+    }
+
+    /// Appends in-edges of an inner vertex to a block, which is handed out when it is full.
+    fn hand_out(
+        &self,
+        part: &Part,
+        vertex: u32,
+        edges: Range<usize>,
+        run: &Run,
+        block: &mut Vec<DirectedEdge>,
+        step: &(dyn Fn(&[DirectedEdge]) + Sync),
+    ) -> Result<()> {
+        let target = part.start + vertex;
+        for edge in edges {
+            let source = part.row_of(part.source(edge)?)?;
+            block.push(DirectedEdge { source, target, id: part.edge_id(edge)? as u64 });
+            if block.len() == BLOCK {
+                step(block);
+                block.clear();
+                run.check()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The first of the in-edges, which are ordered by relation, that is of no smaller relation.
+fn first_from(relations: &Relations, edges: Range<usize>, number: u16) -> usize {
+    let (mut low, mut high) = (edges.start, edges.end);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if relations.get(middle).is_some_and(|relation| relation < number) {
+            low = middle + 1
+        } else {
+            high = middle
+        }
+    }
+    low
+}
+
+impl InEdges for TopologyEdges<'_> {
     fn num_vertices(&self) -> u64 {
-        u64::from(Topology::num_vertices(self))
+        u64::from(self.topology.num_vertices())
     }
 
-    fn work(&self, _: usize) -> u64 {
-        InEdges::num_vertices(self)
+    fn num_relations(&self) -> usize {
+        self.types.map_or(1, Types::num_relations)
     }
 
-    fn in_degrees(&self, _: usize, run: &Run) -> Result<Buffer<u32>> {
-        let mut degrees = Buffer::zeroed(Topology::num_vertices(self) as usize, "degrees")?;
-        let mut rest = &mut degrees[..];
-        for part in self.parts() {
-            let (own, behind) = rest.split_at_mut(part.num_inner as usize);
-            for (vertex, degree) in (0..).zip(own) {
-                *degree = part.in_edges(vertex)?.1 as u32;
+    fn ranges(&self) -> Vec<(u32, u16)> {
+        let all = || vec![(self.topology.num_vertices(), 0)];
+        self.types.map_or_else(all, Types::ranges)
+    }
+
+    fn work(&self, relation: usize) -> u64 {
+        self.targets(relation).map(|(_, vertices)| u64::from(vertices.end - vertices.start)).sum()
+    }
+
+    fn in_degrees(&self, relation: usize, run: &Run) -> Result<Buffer<u32>> {
+        let mut degrees = Buffer::zeroed(self.topology.num_vertices() as usize, "in-degrees")?;
+        for (place, vertices) in self.targets(relation) {
+            let part = &self.topology.parts()[place];
+            for vertex in vertices {
+                degrees[(part.start + vertex) as usize] =
+                    self.run(relation, part, place, vertex)?.len() as u32;
                 if vertex % CHUNK == 0 {
                     run.check()?;
                 }
             }
-            rest = behind;
         }
         Ok(degrees)
     }
 
-    fn visit(&self, _: usize, run: &Run, step: &(dyn Fn(&[DirectedEdge]) + Sync)) -> Result<()> {
-        let chunks = self
-            .parts()
-            .iter()
-            .flat_map(|part| (0..part.num_inner).step_by(CHUNK as usize).map(move |first| (part, first)));
+    fn visit(&self, relation: usize, run: &Run, step: &(dyn Fn(&[DirectedEdge]) + Sync)) -> Result<()> {
+        let chunks = self.targets(relation).flat_map(|(place, vertices)| {
+            let end = vertices.end;
+            vertices.step_by(CHUNK as usize).map(move |first| (place, first..end.min(first + CHUNK)))
+        });
         let init = || Ok(Vec::with_capacity(BLOCK));
-        scan(run, usize::MAX, chunks, init, |block, (part, first)| {
-            let end = part.num_inner.min(first + CHUNK);
-            for vertex in first..end {
-                let (edge, degree) = part.in_edges(vertex)?;
-                self.hand_out(part, vertex, edge..edge + degree, run, block, step)?;
+        scan(run, usize::MAX, chunks, init, |block, (place, vertices)| {
+            let part = &self.topology.parts()[place];
+            let count = u64::from(vertices.end - vertices.start);
+            for vertex in vertices {
+                let edges = self.run(relation, part, place, vertex)?;
+                self.hand_out(part, vertex, edges, run, block, step)?;
             }
             step(block);
             block.clear();
-            run.advance(u64::from(end - first))
+            run.advance(count)
         })
         .map(drop)
     }
@@ -91,28 +175,5 @@ impl Topology {
             Err(Error::parameter("ids", what))
         };
         targets.iter().zip(ids).map(row_of).collect()
-    }
-
-    /// Appends in-edges of an inner vertex to a block, which is handed out when it is full.
-    pub(crate) fn hand_out(
-        &self,
-        part: &Part,
-        vertex: u32,
-        edges: Range<usize>,
-        run: &Run,
-        block: &mut Vec<DirectedEdge>,
-        step: &(dyn Fn(&[DirectedEdge]) + Sync),
-    ) -> Result<()> {
-        let target = part.start + vertex;
-        for edge in edges {
-            let source = part.row_of(part.source(edge)?)?;
-            block.push(DirectedEdge { source, target, id: part.edge_id(edge)? as u64 });
-            if block.len() == BLOCK {
-                step(block);
-                block.clear();
-                run.check()?;
-            }
-        }
-        Ok(())
     }
 }

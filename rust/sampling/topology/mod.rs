@@ -11,7 +11,6 @@ pub(crate) mod lists_by_place;
 pub(crate) mod part;
 mod relations;
 pub(crate) mod row_numbers;
-mod typed_in_edges;
 pub(crate) mod types;
 pub(crate) mod vertices;
 
@@ -24,9 +23,9 @@ use crate::exec;
 use halo::{Halo, place_of};
 use lists_by_place::Orders;
 
+pub use in_edges::TopologyEdges;
 pub use part::Part;
 pub use row_numbers::{RowId, RowSpace};
-pub use typed_in_edges::TypedInEdges;
 pub use types::Types;
 pub use vertices::{append_degrees, append_ids};
 

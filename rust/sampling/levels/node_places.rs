@@ -9,7 +9,7 @@ use crate::base::{Buffer, Result, prefetch_at};
 
 /// Places of rows within a scope.
 #[derive(Debug)]
-pub struct IdTable {
+pub(crate) struct IdTable {
     stamps: Buffer<u32>,
     /// Stamp of the first place in this scope.
     base: u32,
@@ -18,18 +18,18 @@ pub struct IdTable {
 
 impl IdTable {
     /// A table of rows below `num_rows`.
-    pub fn new(num_rows: u32) -> Result<Self> {
+    pub(crate) fn new(num_rows: u32) -> Result<Self> {
         let stamps = Buffer::zeroed(num_rows as usize, "table of a sampler's worker")?;
         Ok(Self { stamps, base: 1, count: 0 })
     }
 
     /// Bytes of a table.
-    pub fn memory(num_rows: u32) -> u64 {
+    pub(crate) fn memory(num_rows: u32) -> u64 {
         4 * u64::from(num_rows)
     }
 
     /// Begins a new, empty scope.
-    pub fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         self.base += self.count;
         self.count = 0;
         if u64::from(self.base) + self.stamps.len() as u64 > u64::from(u32::MAX) {
@@ -40,19 +40,19 @@ impl IdTable {
 
     /// Brings the stamp of a row into the cache.
     #[inline(always)]
-    pub fn prefetch(&self, row: u32) {
+    pub(crate) fn prefetch(&self, row: u32) {
         prefetch_at(self.address(row));
     }
 
     /// Address of the stamp of a row.
     #[inline(always)]
-    pub fn address(&self, row: u32) -> *const u32 {
+    pub(crate) fn address(&self, row: u32) -> *const u32 {
         self.stamps.as_ptr().wrapping_add(row as usize)
     }
 
     /// The place of a row in this scope: the next one, with `true`, if it is new.
     #[inline(always)]
-    pub fn place(&mut self, row: u32) -> (u32, bool) {
+    pub(crate) fn place(&mut self, row: u32) -> (u32, bool) {
         // Whether it is new cannot be predicted, so there is no branch.
         let stamp = &mut self.stamps[row as usize];
         let new = *stamp < self.base;
@@ -63,7 +63,7 @@ impl IdTable {
 
     /// The place of a row, if it has one in this scope.
     #[inline(always)]
-    pub fn get(&self, row: u32) -> Option<u32> {
+    pub(crate) fn get(&self, row: u32) -> Option<u32> {
         self.stamps[row as usize].checked_sub(self.base)
     }
 }

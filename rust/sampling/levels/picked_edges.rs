@@ -16,7 +16,7 @@ pub(crate) const ENOUGH: usize = 512;
 
 /// In-edges that were picked.
 #[derive(Debug, Default)]
-pub struct Picks {
+pub(crate) struct Picks {
     /// Place of each in-edge in its part.
     edges: Vec<u64>,
     runs: Vec<PickRun>,
@@ -35,7 +35,7 @@ struct PickRun {
 
 /// How rows become places in the batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Places {
+pub(crate) enum Places {
     /// A row that is new is appended. Places count from this node on.
     Appended(usize),
     /// A pick whose row is not yet in the batch is dropped.
@@ -44,52 +44,39 @@ pub enum Places {
 
 impl Picks {
     /// Number of picks.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.edges.len()
     }
 
-    /// Picks an in-edge of `part`. [`Self::end`] has to follow.
+    /// Picks an in-edge of `part`. [`Self::close`] has to follow.
     #[inline(always)]
-    pub fn push(&mut self, part: &Part, edge: usize) {
+    pub(crate) fn push(&mut self, part: &Part, edge: usize) {
         part.indices.prefetch(edge);
         self.edges.push(edge as u64);
     }
 
-    /// Places for as many picks, to be set. [`Self::end`] has to follow.
+    /// Places for as many picks, to be set. [`Self::close`] has to follow.
     #[inline(always)]
-    pub fn reserve(&mut self, count: usize) -> &mut [u64] {
+    pub(crate) fn reserve(&mut self, count: usize) -> &mut [u64] {
         let begin = self.edges.len();
         self.edges.resize(begin + count, 0);
         &mut self.edges[begin..]
     }
 
-    /// Picks in-edges of `part` that follow each other, all of them or the first ones of a target.
-    pub fn extend(&mut self, part: u32, edges: Range<usize>, last: bool) {
-        let first = self.edges.len();
-        self.push_all(edges);
-        self.close(part, first, last);
-    }
-
-    /// Picks in-edges that follow each other. [`Self::end`] has to follow.
+    /// Picks in-edges that follow each other. [`Self::close`] has to follow.
     #[inline(always)]
-    pub fn push_all(&mut self, edges: Range<usize>) {
+    pub(crate) fn push_all(&mut self, edges: Range<usize>) {
         self.edges.extend(edges.start as u64..edges.end as u64);
-    }
-
-    /// Ends the picks of a target of `part`, from number `first` on.
-    #[inline(always)]
-    pub fn end(&mut self, part: u32, first: usize) {
-        self.close(part, first, true);
     }
 
     /// Ends picks of a target of `part`, from number `first` on, which are the last ones or not.
     #[inline(always)]
-    pub fn close(&mut self, part: u32, first: usize, last: bool) {
+    pub(crate) fn close(&mut self, part: u32, first: usize, last: bool) {
         self.runs.push(PickRun { part, count: (self.edges.len() - first) as u32, last });
     }
 
     /// Appends all picks to the batch, and forgets them.
-    pub fn take(
+    pub(crate) fn take(
         &mut self,
         topology: &Topology,
         ids: &mut IdTable,
@@ -119,7 +106,7 @@ impl Picks {
     }
 
     /// Forgets all picks.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.edges.clear();
         self.runs.clear();
     }
