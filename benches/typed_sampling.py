@@ -79,12 +79,12 @@ def measure(stored: fp.VertexPartition, seeds: npt.NDArray[np.int64], fanouts: l
     for kind in ("uniform", "labor"):
         by_hop = [[fanout] * relations for fanout in fanouts]
         batches = partial(
-            _core.TypedSampler(types, by_hop, kind=kind, seed=1).batches, rows, offsets, ahead=4
+            _core.Sampler(topology, by_hop, types=types, kind=kind, seed=1).batches, rows, offsets, ahead=4
         )
         report(kind, steps, partial(sizes, batches), partial(sizes, partial(batches, features=features)))
     loaded = [each and each.loaded() for each in features]
     batches = partial(
-        _core.TypedSampler(types, [[fanout] * relations for fanout in fanouts], seed=1).batches,
+        _core.Sampler(topology, [[fanout] * relations for fanout in fanouts], types=types, seed=1).batches,
         rows,
         offsets,
         ahead=4,

@@ -168,7 +168,7 @@ def test_lists_of_relations_are_sampled_alike_in_any_parts(tmp_path):
         partition.save(tmp_path / f"parts-{k}", graph=graph)
         stored = fp.open_partition(tmp_path / f"parts-{k}", of="vertices")
         fanouts = [[5] * len(stored.parts[0].edge_types)]
-        sampler = _core.TypedSampler(stored._types, fanouts, kind="labor", edge_ids=True)
+        sampler = _core.Sampler(stored._topology, fanouts, types=stored._types, kind="labor", edge_ids=True)
         rows = stored._topology.rows_of(np.arange(3000, 3003))
         batches = [sampler.sample(rows, step=step) for step in range(200)]
         found.append([[sorted(edges.tolist()) for edges in batch.e_id] for batch in batches])

@@ -118,6 +118,13 @@ pass, rounds
 batches, follow, pipeline, spill
 shuffle
 """,
+    "sampling": """
+random, reused_memory
+topology
+levels, rows
+methods, temporal
+batches
+""",
 }
 """The folders and files of a room, the same way."""
 

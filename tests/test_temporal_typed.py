@@ -67,7 +67,7 @@ def test_batches_follow_the_definition(tmp_path_factory, graph, data):
         ),
     )
     how = {"times": stored._times, "temporal": strategy, "edge_ids": True}
-    sampler = _core.TypedSampler(stored._types, fanouts, **how)
+    sampler = _core.Sampler(stored._topology, fanouts, types=stored._types, **how)
     rows = stored._topology.rows_of(np.array([v for v, _ in seeds], np.int64))
     batch = sampler.sample(rows, times=np.array([time for _, time in seeds], np.int64))
     check(batch, graph, fanouts, strategy, in_edges(graph, times, edge_times), edge_times)
@@ -119,8 +119,12 @@ def test_batches_are_the_same_for_any_partition(tmp_path):
         of_records = np.random.default_rng(1).integers(0, 50, 800)
         times = {"paper": np.arange(60)}
         stored = graph.saved(tmp_path / str(k), times=times, edge_times={"cites": of_records})
-        sampler = _core.TypedSampler(
-            stored._types, [[2, 3, 2, 3], [2, 2, 2, 2]], times=stored._times, edge_ids=True
+        sampler = _core.Sampler(
+            stored._topology,
+            [[2, 3, 2, 3], [2, 2, 2, 2]],
+            types=stored._types,
+            times=stored._times,
+            edge_ids=True,
         )
         batch = sampler.sample(stored._topology.rows_of(np.arange(0, 60, 3)), times=np.arange(20, 40))
         found.append([*batch.n_id, *batch.seed_time, *batch.indptr, *batch.indices, *batch.e_id])

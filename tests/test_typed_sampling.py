@@ -19,7 +19,7 @@ def rows_of(stored, ids):
 
 
 def sampler(stored, fanouts, **how):
-    return _core.TypedSampler(stored._types, fanouts, **{"edge_ids": True, **how})
+    return _core.Sampler(stored._topology, fanouts, types=stored._types, **{"edge_ids": True, **how})
 
 
 def edges_of(batch, typed):

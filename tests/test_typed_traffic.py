@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
-from fastpart import _core
 from fastpart.cli import main
 from fastpart.core.cache_size import CacheSize
 from fastpart.measures.ranking import Epoch, most_needed_of_others
@@ -232,7 +231,9 @@ def test_refusals(known):
     with pytest.raises(fp.ParameterError, match="splits: 'papers' is no type"):
         fp.evaluate(whole, stored, splits={"paper": {"train": [0]}, "papers": {"train": [0]}})
     with pytest.raises(fp.ParameterError, match="2 numbers for a hop of 6 relations"):
-        _core.typed_accesses(stored._types, np.zeros(1, np.uint32), [[1, 2]], num_seeds=1, batch_size=1)
+        stored._topology.accesses(
+            np.zeros(1, np.uint32), [[1, 2]], num_seeds=1, batch_size=1, types=stored._types
+        )
     with pytest.raises(fp.ParameterError, match="input: the graph has no types"):
         fp.predict_traffic([0, 1], [2], graph=[[0, 1]], splits={"train": [0]}, input="a")
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, final
+from typing import Any, Generic, TypeVar, final, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -246,26 +246,29 @@ class Topology:
     def accesses(
         self,
         seeds: _Rows,
-        fanouts: Sequence[int],
+        fanouts: Sequence[int] | Sequence[Sequence[int]],
         *,
         num_seeds: int,
         batch_size: int,
+        types: Types | None = None,
         options: RunOptions | None = None,
     ) -> npt.NDArray[np.float32]:
         """Return for each row the expected number of steps of an epoch whose batch has it.
 
-        The batches are layered and uniform, with ``fanouts[h]`` in-edges of a vertex in hop h. The ``seeds`` are those
-        of one rank, ``num_seeds`` are those of all ranks, and ``batch_size`` are those of a step on all ranks.
+        The batches are layered and uniform, with ``fanouts[h]`` in-edges of a vertex in hop h. With ``types`` these are
+        ``fanouts[h][r]`` of relation r. The ``seeds`` are those of one rank, ``num_seeds`` are those of all ranks, and
+        ``batch_size`` are those of a step on all ranks.
         """
 
     def traffic(
         self,
         seeds: _Rows,
-        fanouts: Sequence[int],
+        fanouts: Sequence[Sequence[int]],
         *,
         batch_size: int,
         caches: Sequence[float | int],
-        row_bytes: float,
+        row_bytes: Sequence[float],
+        types: Types | None = None,
         options: RunOptions,
     ) -> list[PartTraffic]:
         """Return the traffic of each part, as :func:`predict_traffic`."""
@@ -315,29 +318,6 @@ def predict_traffic(
     are the numbers of vertices of each type, and ``row_bytes`` the bytes of a row of each, or 1 if they are unknown.
     """
 
-def typed_traffic(
-    types: Types,
-    seeds: _Rows,
-    fanouts: Sequence[Sequence[int]],
-    *,
-    batch_size: int,
-    caches: Sequence[float | int],
-    row_bytes: Sequence[float],
-    options: RunOptions,
-) -> list[PartTraffic]:
-    """Return the traffic of each part of a directory with types, as :func:`predict_traffic`."""
-
-def typed_accesses(
-    types: Types,
-    seeds: _Rows,
-    fanouts: Sequence[Sequence[int]],
-    *,
-    num_seeds: int,
-    batch_size: int,
-    options: RunOptions | None = None,
-) -> npt.NDArray[np.float32]:
-    """Return what :meth:`Topology.accesses` does, for ``fanouts[h][r]`` in-edges of relation r per vertex in hop h."""
-
 def sampling_weights(
     edges: EdgeSource,
     k: int,
@@ -370,77 +350,6 @@ class Times:
         """Return the times of vertices. Without any, all have none."""
 
 @final
-class Sampler:
-    """Samples ``fanouts[h]`` in-edges of every vertex of level h, without replacement; -1 takes all.
-
-    What is drawn for a vertex is a function of (seed, epoch, step, h, original id), whatever the partition. A vertex is
-    once in a level or, with ``merged``, once in the batch; then only vertices new in the batch are sampled. ``kind``:
-
-    - "uniform".
-    - "weighted": ``weights`` (float32 or float64) has one number for each of the m records; 0 means never.
-    - "labor": LABOR-0, fewer distinct vertices; ``fanouts[h]`` in-edges on average.
-
-    With ``times`` each seed has a time. Only in-edges whose time, the later one of their own and of their source's, is
-    strictly before it are sampled, in every hop: uniformly, or the last ones (``temporal``), whatever ``kind``. A node
-    is a vertex with the time of its seeds, and draws are functions of the time, too.
-    """
-
-    def __new__(
-        cls,
-        topology: Topology,
-        fanouts: Sequence[int],
-        *,
-        kind: str = "uniform",
-        seed: int = 0,
-        merged: bool = False,
-        edge_ids: bool = False,
-        edge_rows: bool = False,
-        weights: npt.NDArray[Any] | None = None,
-        times: Times | None = None,
-        temporal: str = "uniform",
-    ) -> Sampler: ...
-    def read_seconds(self) -> tuple[float, float]:
-        """Return the seconds of sampling and of copying features since the last call, of all threads."""
-    def sample(
-        self,
-        seeds: _Rows,
-        *,
-        times: _Ids | None = None,
-        epoch: int = 0,
-        step: int = 0,
-        features: Features | None = None,
-        edge_features: Features | None = None,
-    ) -> SampledBatch: ...
-    def batches(
-        self,
-        seeds: _Rows,
-        offsets: _Ids,
-        *,
-        times: _Ids | None = None,
-        epoch: int = 0,
-        features: Features | None = None,
-        edge_features: Features | None = None,
-        pack: Pack | None = None,
-        ahead: int = 2,
-        max_bytes: int | None = None,
-        threads: int = 1,
-    ) -> Batches:
-        """Iterate over the batches of an epoch: step i has the seeds ``seeds[offsets[i]:offsets[i + 1]]``.
-
-        ``threads`` make them, at most ``ahead`` of them before they are asked for, and only as long as these take no
-        more than ``max_bytes`` bytes. One is always made. Features come from ``pack``, if it is given. Those of
-        in-edges need ``edge_rows=True``. With ``ahead=0`` the caller makes the batches. The number of threads, of which
-        no more than ``ahead`` start, does not change them.
-        """
-
-@final
-class Batches:
-    def __iter__(self) -> Batches: ...
-    def __next__(self) -> SampledBatch: ...
-    def close(self) -> None:
-        """End the threads. Dropping the iterator or an error does so, too."""
-
-@final
 class SampledBatch:
     """Nodes level by level, and one CSR over those of all levels but the last.
 
@@ -463,6 +372,121 @@ class SampledBatch:
     edge_features: npt.NDArray[Any] | None
 
 @final
+class TypedSampledBatch:
+    """Nodes by type and, within a type, level by level. One CSR for each type of edges over the nodes of its types.
+
+    The in-edges of relation r at target i have the sources ``indices[r][indptr[r][i]:indptr[r][i + 1]]``, places among
+    the nodes of their type. ``indptr[r]`` covers all levels but the last. ``rows`` are those of each type.
+    """
+
+    rows: list[_Rows]
+    n_id: list[_Ids]
+    seed_time: list[_Ids] | None
+    indptr: list[npt.NDArray[np.int32]]
+    indices: list[npt.NDArray[np.int32]]
+    e_id: list[_Ids] | None
+    num_sampled_nodes: list[list[int]]
+    num_sampled_edges: list[list[int]]
+    features: list[npt.NDArray[Any] | None]
+
+_Batch = TypeVar("_Batch", SampledBatch, TypedSampledBatch)
+
+@final
+class Sampler(Generic[_Batch]):
+    """Samples ``fanouts[h]`` in-edges of every vertex of level h, without replacement; -1 takes all.
+
+    With ``types`` these are ``fanouts[h][r]`` in-edges of relation r. What is drawn for a vertex is a function of
+    (seed, epoch, step, h, original id) and, with types, r, whatever the partition. A vertex is once in a level or, with
+    ``merged``, once in the batch; then only vertices new in the batch are sampled. ``kind``:
+
+    - "uniform".
+    - "weighted": ``weights`` (float32 or float64) has one number for each of the m records; 0 means never.
+    - "labor": LABOR-0, fewer distinct vertices; ``fanouts[h]`` in-edges on average.
+
+    With ``times`` each seed has a time. Only in-edges whose time, the later one of their own and of their source's, is
+    strictly before it are sampled, in every hop: uniformly, or the last ones (``temporal``), whatever ``kind``. A node
+    is a vertex with the time of its seeds, and draws are functions of the time, too.
+    """
+
+    @overload
+    def __new__(
+        cls,
+        topology: Topology,
+        fanouts: Sequence[int],
+        *,
+        types: None = None,
+        kind: str = "uniform",
+        seed: int = 0,
+        merged: bool = False,
+        edge_ids: bool = False,
+        edge_rows: bool = False,
+        weights: npt.NDArray[Any] | None = None,
+        times: Times | None = None,
+        temporal: str = "uniform",
+    ) -> Sampler[SampledBatch]: ...
+    @overload
+    def __new__(
+        cls,
+        topology: Topology,
+        fanouts: Sequence[Sequence[int]],
+        *,
+        types: Types,
+        kind: str = "uniform",
+        seed: int = 0,
+        merged: bool = False,
+        edge_ids: bool = False,
+        edge_rows: bool = False,
+        weights: npt.NDArray[Any] | None = None,
+        times: Times | None = None,
+        temporal: str = "uniform",
+    ) -> Sampler[TypedSampledBatch]: ...
+    def read_seconds(self) -> tuple[float, float]:
+        """Return the seconds of sampling and of copying features since the last call, of all threads."""
+    def sample(
+        self,
+        seeds: _Rows,
+        *,
+        times: _Ids | None = None,
+        epoch: int = 0,
+        step: int = 0,
+        features: Features | Sequence[Features | None] | None = None,
+        edge_features: Features | None = None,
+    ) -> _Batch:
+        """Return the batch of some seeds, given as rows of the topology.
+
+        With types, ``features`` have one entry for each type, None where it has none. Their rows are those of the
+        type: :attr:`Types.starts`. Features of in-edges need ``edge_rows=True``, which is for graphs without types.
+        """
+    def batches(
+        self,
+        seeds: _Rows,
+        offsets: _Ids,
+        *,
+        times: _Ids | None = None,
+        epoch: int = 0,
+        features: Features | Sequence[Features | None] | None = None,
+        edge_features: Features | None = None,
+        pack: Pack | None = None,
+        ahead: int = 2,
+        max_bytes: int | None = None,
+        threads: int = 1,
+    ) -> Batches[_Batch]:
+        """Iterate over the batches of an epoch: step i has the seeds ``seeds[offsets[i]:offsets[i + 1]]``.
+
+        ``threads`` make them, at most ``ahead`` of them before they are asked for, and only as long as these take no
+        more than ``max_bytes`` bytes. One is always made. Features come from ``pack``, if it is given, which is for
+        graphs without types. With ``ahead=0`` the caller makes the batches. The number of threads, of which no more
+        than ``ahead`` start, does not change them.
+        """
+
+@final
+class Batches(Generic[_Batch]):
+    def __iter__(self) -> Batches[_Batch]: ...
+    def __next__(self) -> _Batch: ...
+    def close(self) -> None:
+        """End the threads. Dropping the iterator or an error does so, too. There are no batches after it."""
+
+@final
 class Types:
     """Types of the vertices of a topology, as ranges of ids, and of its edges.
 
@@ -482,83 +506,8 @@ class Types:
     @property
     def starts(self) -> list[_Ids]:
         """By type: first row of each part among the rows of the type, and their number."""
-    def keep_at_most(self, most: int) -> None:
-        """Let memory of batches by type wait to be used again only up to so many bytes."""
     def locate(self, rows: _Rows) -> tuple[npt.NDArray[np.uint16], _Rows]:
         """Return the type of each row of the topology, and the row among those of the type."""
-
-@final
-class TypedSampler:
-    """Samples ``fanouts[h][r]`` in-edges of relation r of every vertex of level h, without replacement; -1 takes all.
-
-    What is drawn for a vertex is a function of (seed, epoch, step, h, original id, r). See :class:`Sampler`.
-    ``features`` have one entry for each type, None where it has none, or are left out. Their rows are those of the
-    type: :attr:`Types.starts`.
-    """
-
-    def __new__(
-        cls,
-        types: Types,
-        fanouts: Sequence[Sequence[int]],
-        *,
-        kind: str = "uniform",
-        seed: int = 0,
-        merged: bool = False,
-        edge_ids: bool = False,
-        weights: npt.NDArray[Any] | None = None,
-        times: Times | None = None,
-        temporal: str = "uniform",
-    ) -> TypedSampler: ...
-    def read_seconds(self) -> tuple[float, float]:
-        """Return the seconds of sampling and of copying features since the last call, of all threads."""
-    def sample(
-        self,
-        seeds: _Rows,
-        *,
-        times: _Ids | None = None,
-        epoch: int = 0,
-        step: int = 0,
-        features: Sequence[Features | None] | None = None,
-    ) -> TypedSampledBatch:
-        """Return the batch of some seeds, given as rows of the topology."""
-    def batches(
-        self,
-        seeds: _Rows,
-        offsets: _Ids,
-        *,
-        times: _Ids | None = None,
-        epoch: int = 0,
-        features: Sequence[Features | None] | None = None,
-        ahead: int = 2,
-        max_bytes: int | None = None,
-        threads: int = 1,
-    ) -> TypedBatches:
-        """Iterate over the batches of an epoch, as :meth:`Sampler.batches` does."""
-
-@final
-class TypedBatches:
-    def __iter__(self) -> TypedBatches: ...
-    def __next__(self) -> TypedSampledBatch: ...
-    def close(self) -> None:
-        """End the threads. There are no batches after it."""
-
-@final
-class TypedSampledBatch:
-    """Nodes by type and, within a type, level by level. One CSR for each type of edges over the nodes of its types.
-
-    The in-edges of relation r at target i have the sources ``indices[r][indptr[r][i]:indptr[r][i + 1]]``, places among
-    the nodes of their type. ``indptr[r]`` covers all levels but the last. ``rows`` are those of each type.
-    """
-
-    rows: list[_Rows]
-    n_id: list[_Ids]
-    seed_time: list[_Ids] | None
-    indptr: list[npt.NDArray[np.int32]]
-    indices: list[npt.NDArray[np.int32]]
-    e_id: list[_Ids] | None
-    num_sampled_nodes: list[list[int]]
-    num_sampled_edges: list[list[int]]
-    features: list[npt.NDArray[Any] | None]
 
 @final
 class Coding:

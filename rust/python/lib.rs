@@ -73,13 +73,13 @@ mod _core {
     use super::run::{default_threads, memory_budget};
     #[pymodule_export]
     use super::sampling::{
-        Batches, Coding, Features, Pack, SampledBatch, Sampler, Times, Topology, TypedBatches,
-        TypedSampledBatch, TypedSampler, Types, disk_rates,
+        Batches, Coding, Features, Pack, SampledBatch, Sampler, Times, Topology, TypedSampledBatch, Types,
+        disk_rates,
     };
     #[pymodule_export]
     use super::store::{RowGatherer, write_edge_parts, write_vertex_parts};
     #[pymodule_export]
-    use super::traffic::{PartTraffic, predict_traffic, sampling_weights, typed_accesses, typed_traffic};
+    use super::traffic::{PartTraffic, predict_traffic, sampling_weights};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

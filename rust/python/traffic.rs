@@ -5,12 +5,9 @@ use pyo3::prelude::*;
 use super::edges::EdgeSource;
 use super::results::{Array, View, array, copied, settled};
 use super::run::{Options, detached};
-use super::sampling::Types;
 use super::store::directions;
-use fastpart::internals::base::{Result, Run};
 use fastpart::internals::edges::Directions;
-use fastpart::internals::sampling::{Topology, TypedInEdges};
-use fastpart::internals::traffic::{self, Epoch, GraphEdges, InEdges, TypedEdges};
+use fastpart::internals::traffic::{self, Epoch, GraphEdges, TypedEdges};
 
 /// Rows per epoch of a part. See `_core.pyi`.
 #[pyclass(frozen, get_all, module = "fastpart._core")]
@@ -107,64 +104,4 @@ pub fn sampling_weights<'py>(
         traffic::sampling_weights(&edges, &seeds, k, batch_size, &fanouts, run)
     })?;
     array(py, weights)
-}
-
-/// The rows that each part of a directory with types fetches in an epoch.
-#[pyfunction]
-#[pyo3(signature = (types, seeds, fanouts, *, batch_size, caches, row_bytes, options))]
-pub fn typed_traffic<'py>(
-    py: Python<'py>,
-    types: &Types,
-    seeds: View<'py, u32>,
-    fanouts: Vec<Vec<i64>>,
-    batch_size: u64,
-    caches: Vec<Cache>,
-    row_bytes: Vec<f64>,
-    options: Options,
-) -> PyResult<Vec<PartTraffic>> {
-    let (seeds, topology) = (copied(&seeds, "seeds")?, types.parts());
-    detached(py, &options, |run| {
-        let epoch = Epoch::by_relation(seeds.len() as u64, batch_size, &fanouts)?;
-        let edges = TypedInEdges { topology, types: types.inner() };
-        of_parts(&edges, topology, &seeds, &epoch, (&cache_sizes(&caches), &row_bytes), run)
-    })
-}
-
-/// Expected number of steps of an epoch whose batch has each row of a directory with types.
-#[pyfunction]
-#[pyo3(signature = (types, seeds, fanouts, *, num_seeds, batch_size, options = None))]
-pub fn typed_accesses<'py>(
-    py: Python<'py>,
-    types: &Types,
-    seeds: View<'py, u32>,
-    fanouts: Vec<Vec<i64>>,
-    num_seeds: u64,
-    batch_size: u64,
-    options: Option<Options>,
-) -> PyResult<Array<'py, f32>> {
-    let (seeds, topology) = (copied(&seeds, "seeds")?, types.parts());
-    let accesses = detached(py, &options.unwrap_or_default(), |run| {
-        let epoch = Epoch::by_relation(num_seeds, batch_size, &fanouts)?;
-        topology.rows().check("seeds", &seeds)?;
-        let edges = TypedInEdges { topology, types: types.inner() };
-        traffic::expected_steps(&edges, seeds, &epoch, run)
-    })?;
-    array(py, accesses)
-}
-
-/// The traffic of the parts of a directory, whose vertices are the rows of its topology.
-pub fn of_parts(
-    edges: &dyn InEdges,
-    topology: &Topology,
-    seeds: &[u32],
-    epoch: &Epoch,
-    caches: (&[traffic::Cache], &[f64]),
-    run: &Run,
-) -> Result<Vec<PartTraffic>> {
-    topology.rows().check("seeds", seeds)?;
-    let starts = topology.rows().starts();
-    let parts = starts.windows(2).zip(0..).flat_map(|(rows, part)| (rows[0]..rows[1]).map(move |_| part));
-    let (assignment, k): (Vec<i32>, _) = (parts.collect(), topology.parts().len() as u32);
-    let found = traffic::traffic(edges, (&assignment, k), seeds, epoch, caches, run)?;
-    Ok(found.into_iter().map(PartTraffic::from).collect())
 }

@@ -18,7 +18,7 @@ def splitmix64(x: int) -> int:
 
 
 def picks() -> list[int]:
-    """Return the positions that ``rust/sampling/neighbours.rs`` picks for the key."""
+    """Return the positions that ``rust/sampling/methods/uniform.rs`` picks for the key."""
     seed, *rest, vertex = KEY.values()
     key = splitmix64(seed)
     for number in rest:

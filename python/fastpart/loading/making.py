@@ -47,7 +47,7 @@ class SequentialSource:
 
     def __init__(
         self,
-        sampler: _core.Sampler,
+        sampler: _core.Sampler[_core.SampledBatch],
         fetching: Fetching,
         ahead: int,
         threads: int,
@@ -176,7 +176,7 @@ def _files_of(of_edges: Fetching | None) -> _core.Features | None:
 
 
 def neighbourhood_of(
-    sampler: _core.Sampler,
+    sampler: _core.Sampler[_core.SampledBatch],
     custom: Neighbourhood | None,
     hops: int,
     topology: _core.Topology,

@@ -66,14 +66,14 @@ class SampledEpochs:
     ----------
     deal : Deal
         The seeds of each step, and the rank that takes them.
-    sampler : _core.Sampler or _core.TypedSampler
+    sampler : _core.Sampler
         Their neighbourhoods.
     threads : int
         Threads that sample. They do not change what is sampled.
     """
 
     deal: Deal
-    sampler: _core.Sampler | _core.TypedSampler
+    sampler: _core.Sampler[Any]
     threads: int
 
     @classmethod
@@ -115,9 +115,8 @@ class SampledEpochs:
         owners = rank_of_part(partition.k, world_size)
         deal = Deal.of(seeds, partition._topology.starts, owners, vertices, options)
         how = sampling_of(partition, options)
-        if partition.is_typed:
-            return cls(deal, _core.TypedSampler(partition._types, fanouts, **how), threads)
-        return cls(deal, _core.Sampler(partition._topology, fanouts, **how), threads)
+        types = partition._types if partition.is_typed else None
+        return cls(deal, _core.Sampler(partition._topology, fanouts, types=types, **how), threads)
 
     def rows(self, epoch: int, rank: int) -> Iterator[Rows]:
         """Yield the distinct rows of each batch of a rank of a plain graph. They ascend."""

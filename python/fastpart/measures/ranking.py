@@ -44,10 +44,7 @@ class Epoch:
         """Return for each row the expected number of steps whose batch has it, if a rank has some of the parts."""
         mine = self.seeds[own[owner_of(self.seeds, topology.starts)]]
         sizes: dict[str, Any] = {"num_seeds": len(self.seeds), "batch_size": self.batch_size}
-        fanouts: Any = self.fanouts
-        if self.types is None:
-            return topology.accesses(mine, fanouts, **sizes, options=options)
-        return _core.typed_accesses(self.types, mine, fanouts, **sizes, options=options)
+        return topology.accesses(mine, self.fanouts, **sizes, types=self.types, options=options)
 
 
 def most_needed_of_others(

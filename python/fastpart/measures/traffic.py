@@ -9,7 +9,6 @@ from typing import Any, Unpack, cast
 import numpy as np
 import numpy.typing as npt
 
-from .. import _core
 from ..core import parameters
 from ..core.cache_size import CacheSize
 from ..core.frames import pl
@@ -344,11 +343,15 @@ def _of_directory(
         fanouts = [hop[0] for hop in plan.hops] if types is None else plan.hops
         epoch = Epoch(seeds.rows, fanouts, plan.batch_size, types)
         return counted(partition, seeds, epoch, plan.caches, rows, seed, options)
-    shared: dict[str, Any] = {"batch_size": plan.batch_size, "caches": caches, "options": options}
-    if types is None:
-        hops = [hop[0] for hop in plan.hops]
-        return partition._topology.traffic(seeds.rows, hops, row_bytes=rows.worth[0], **shared)
-    return _core.typed_traffic(types, seeds.rows, plan.hops, row_bytes=rows.worth, **shared)
+    return partition._topology.traffic(
+        seeds.rows,
+        plan.hops,
+        batch_size=plan.batch_size,
+        caches=caches,
+        row_bytes=rows.worth,
+        types=types,
+        options=options,
+    )
 
 
 def _partition(given: Any, graph: Graph | None) -> VertexPartition:

@@ -36,7 +36,13 @@ class TypedPartitionSampler(PartitionSampler):
 
     def _opened(self) -> Any:
         fanouts = relation_fanouts(self._fanouts, list(self._relations))
-        return _core.TypedSampler(self._partition._types, fanouts, edge_ids=True, **self._settings)
+        return _core.Sampler(
+            self._partition._topology,
+            fanouts,
+            types=self._partition._types,
+            edge_ids=True,
+            **self._settings,
+        )
 
     def _type_of(self, name: str | None) -> VertexType:
         if name not in self._types:

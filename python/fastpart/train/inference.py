@@ -370,7 +370,7 @@ class Inference(ExactOutputs):
 
     def _read(
         self,
-        sampler: _core.Sampler,
+        sampler: _core.Sampler[_core.SampledBatch],
         rows: InputRows,
         blocks: Iterable[Block],
         edges: _core.Features | None,

@@ -107,9 +107,11 @@ class TypedInference(ExactOutputs):
         self._hop = self._sampler(1)
         self._fetching = self._messages(fetching, seconds)
 
-    def _sampler(self, hops: int, edge_ids: bool = False) -> _core.TypedSampler:
+    def _sampler(self, hops: int, edge_ids: bool = False) -> _core.Sampler[_core.TypedSampledBatch]:
         fanouts = [[-1] * len(self._task.edge_types)] * hops
-        return _core.TypedSampler(self._partition._types, fanouts, merged=True, edge_ids=edge_ids)
+        return _core.Sampler(
+            self._partition._topology, fanouts, types=self._partition._types, merged=True, edge_ids=edge_ids
+        )
 
     @cached_property
     def _edge_features(self) -> TypedEdgeFeatures:
@@ -288,7 +290,7 @@ class TypedInference(ExactOutputs):
 
     def _read(
         self,
-        sampler: _core.TypedSampler,
+        sampler: _core.Sampler[_core.TypedSampledBatch],
         name: str,
         rows: Rows,
         widths: Mapping[str, int],

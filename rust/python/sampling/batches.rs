@@ -1,28 +1,27 @@
 //! The batches of an epoch.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use pyo3::prelude::*;
 
-use super::batch::SampledBatch;
-use super::features::Features;
+use super::batch::{Arrays, Columns};
 use crate::errors::raise;
 use crate::run::{POLL, in_place};
 use fastpart::internals::base::{Error, MAX_THREADS, Result, available, locked};
-use fastpart::internals::sampling::{Ahead, Batch, BatchMaker, EdgeColumns, Maker, Steps, Workers};
+use fastpart::internals::sampling::{Ahead, Batch, Maker, Steps, Workers};
 
 /// Where batches come from.
-pub(super) enum Source<M: BatchMaker> {
+pub(super) enum Source {
     /// From threads that are ahead.
-    Ahead(Ahead<M>),
+    Ahead(Ahead),
     /// From the caller's, one after the other.
-    Calls { maker: M, steps: Steps, workers: Arc<Workers>, next: AtomicUsize },
+    Calls { maker: Maker, steps: Steps, workers: Arc<Workers>, next: AtomicUsize },
 }
 
-impl<M: BatchMaker> Source<M> {
+impl Source {
     pub(super) fn new(
-        maker: M,
+        maker: Maker,
         steps: Steps,
         ahead: usize,
         max_bytes: u64,
@@ -44,7 +43,7 @@ impl<M: BatchMaker> Source<M> {
         Ahead::start(maker, steps, ahead, max_bytes, threads, workers).map(Source::Ahead)
     }
 
-    fn next(&self, py: Python<'_>) -> PyResult<Option<M::Batch>> {
+    fn next(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
         match self {
             Source::Ahead(ahead) => loop {
                 if let Some(batch) = py.detach(|| ahead.next(POLL)) {
@@ -65,58 +64,21 @@ impl<M: BatchMaker> Source<M> {
             }
         }
     }
-
-    fn stop(&self) {
-        if let Source::Ahead(ahead) = self {
-            ahead.stop();
-        }
-    }
-}
-
-/// A source until its end, or until it is closed.
-pub(super) struct Open<M: BatchMaker>(Mutex<Option<Arc<Source<M>>>>);
-
-impl<M: BatchMaker> Open<M> {
-    pub(super) fn new(source: Source<M>) -> Self {
-        Self(Mutex::new(Some(Arc::new(source))))
-    }
-
-    fn source(&self) -> MutexGuard<'_, Option<Arc<Source<M>>>> {
-        locked(&self.0)
-    }
-
-    /// The next batch, none at the end.
-    pub(super) fn next(&self, py: Python<'_>) -> PyResult<Option<M::Batch>> {
-        let Some(source) = self.source().clone() else { return Ok(None) };
-        let batch = source.next(py);
-        if !matches!(batch, Ok(Some(_))) {
-            self.close();
-        }
-        batch
-    }
-
-    /// Ends the threads.
-    pub(super) fn close(&self) {
-        let source = self.source().take();
-        if let Some(source) = source {
-            source.stop();
-        }
-    }
 }
 
 /// The batches of an epoch. See `_core.pyi`.
 #[pyclass(frozen, module = "fastpart._core")]
 pub struct Batches {
-    /// Dropped first: its threads use the others.
-    source: Open<Maker>,
+    /// None: at its end, or closed. Dropped first: its threads use the others.
+    source: Mutex<Option<Arc<Source>>>,
     columns: Columns,
     /// Keeps what the source reads.
     _sampler: Py<PyAny>,
 }
 
 impl Batches {
-    pub(super) fn new(source: Source<Maker>, columns: Columns, sampler: Py<PyAny>) -> Self {
-        Self { source: Open::new(source), columns, _sampler: sampler }
+    pub(super) fn new(source: Source, columns: Columns, sampler: Py<PyAny>) -> Self {
+        Self { source: Mutex::new(Some(Arc::new(source))), columns, _sampler: sampler }
     }
 }
 
@@ -126,34 +88,20 @@ impl Batches {
         slf
     }
 
-    fn __next__(&self, py: Python<'_>) -> PyResult<Option<SampledBatch>> {
-        let Some(batch) = self.source.next(py)? else { return Ok(None) };
-        self.columns.of(py, batch).map(Some)
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Arrays>> {
+        let Some(source) = locked(&self.source).clone() else { return Ok(None) };
+        let batch = source.next(py);
+        if !matches!(batch, Ok(Some(_))) {
+            self.close();
+        }
+        batch?.map(|batch| self.columns.of(py, batch)).transpose()
     }
 
     /// Ends the threads.
     fn close(&self) {
-        self.source.close();
-    }
-}
-
-/// What batches have beside their nodes and the sources of in-edges.
-pub(super) struct Columns {
-    pub(super) edges: EdgeColumns,
-    pub(super) features: Option<Py<Features>>,
-    pub(super) edge_features: Option<Py<Features>>,
-}
-
-impl Columns {
-    /// The arrays of a batch.
-    pub(super) fn of(&self, py: Python<'_>, batch: Batch) -> PyResult<SampledBatch> {
-        let Batch { sample, features, edge_features } = batch;
-        let array = |of: &Option<Py<Features>>, memory, count| match (of, memory) {
-            (Some(of), Some(memory)) => of.get().array(py, memory, count).map(|array| Some(array.unbind())),
-            _ => Ok(None),
-        };
-        let features = array(&self.features, features, sample.rows.len())?;
-        let edge_features = array(&self.edge_features, edge_features, sample.edge_rows.len())?;
-        SampledBatch::new(py, sample, self.edges, [features, edge_features])
+        let source = locked(&self.source).take();
+        if let Some(Source::Ahead(ahead)) = source.as_deref() {
+            ahead.stop();
+        }
     }
 }

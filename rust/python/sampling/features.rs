@@ -10,7 +10,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::coding::Coding;
-use super::pack::Pack;
 use super::topology::Topology;
 use crate::errors::raise;
 use crate::results::{Array, View, array_within, copied, data, owner};
@@ -19,6 +18,12 @@ use fastpart::internals::base::{Buffer, Result};
 use fastpart::internals::sampling::{
     self, FeatureRows, Io, PackStep, Pooled, Pools, RowId, RowSpace, Target,
 };
+
+/// The packed rows of an epoch. See `_core.pyi`.
+#[pyclass(frozen, module = "fastpart._core")]
+pub struct Pack {
+    pub(super) inner: Arc<sampling::Pack>,
+}
 
 /// Features of parts. See `_core.pyi`.
 #[pyclass(frozen, module = "fastpart._core")]

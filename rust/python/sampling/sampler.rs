@@ -2,30 +2,54 @@
 
 use std::sync::Arc;
 
-use numpy::PyUntypedArray;
+use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-use super::arguments::{copied_times, fanout, kind_of, temporal_of};
-use super::batch::SampledBatch;
-use super::batches::{Batches, Columns, Source};
-use super::features::Features;
-use super::pack::Pack;
+use super::batch::{Arrays, Columns};
+use super::batches::{Batches, Source};
+use super::features::{Features, Pack};
 use super::times::Times;
 use super::topology::Topology;
+use super::types::Types;
 use crate::errors::raise;
-use crate::results::{View, copied};
+use crate::results::{View, copied, data};
 use crate::run::in_place;
-use fastpart::internals::base::{Error, Result};
+use fastpart::internals::base::{Error, Result, named};
 use fastpart::internals::sampling::{
-    self, BatchMaker, EdgeColumns, Maker, Place, Seeds, Settings, Spent, Steps,
+    self, EdgeColumns, Maker, Method, Place, RecordWeights, Seeds, Settings, Spent, Steps, Strategy, Temporal,
 };
+
+/// In-edges per vertex in each hop: a number, or one for each relation.
+#[derive(FromPyObject)]
+pub enum Fanouts {
+    Plain(Vec<i64>),
+    ByRelation(Vec<Vec<i64>>),
+}
+
+impl Fanouts {
+    /// A number for each relation.
+    pub(super) fn by_relation(self) -> Vec<Vec<i64>> {
+        match self {
+            Fanouts::Plain(fanouts) => fanouts.into_iter().map(|fanout| vec![fanout]).collect(),
+            Fanouts::ByRelation(fanouts) => fanouts,
+        }
+    }
+}
+
+/// Features of the vertices, or of those of each type.
+#[derive(FromPyObject)]
+pub enum OfTypes {
+    One(Py<Features>),
+    Each(Vec<Option<Py<Features>>>),
+}
 
 /// Makes batches. See `_core.pyi`.
 #[pyclass(frozen, module = "fastpart._core")]
 pub struct Sampler {
     inner: Arc<sampling::Sampler>,
-    edges: EdgeColumns,
     topology: Py<Topology>,
+    typed: bool,
     spent: Arc<Spent>,
     /// Keeps the weights.
     _weights: Option<Py<PyUntypedArray>>,
@@ -34,11 +58,12 @@ pub struct Sampler {
 #[pymethods]
 impl Sampler {
     #[new]
-    #[pyo3(signature = (topology, fanouts, *, kind = "uniform", seed = 0, merged = false, edge_ids = false, edge_rows = false, weights = None, times = None, temporal = "uniform"))]
+    #[pyo3(signature = (topology, fanouts, *, types = None, kind = "uniform", seed = 0, merged = false, edge_ids = false, edge_rows = false, weights = None, times = None, temporal = "uniform"))]
     fn new(
         py: Python<'_>,
         topology: Py<Topology>,
-        fanouts: Vec<i64>,
+        fanouts: Fanouts,
+        types: Option<&Bound<'_, Types>>,
         kind: &str,
         seed: u64,
         merged: bool,
@@ -48,14 +73,20 @@ impl Sampler {
         times: Option<&Bound<'_, Times>>,
         temporal: &str,
     ) -> PyResult<Self> {
-        let kind = kind_of(kind, weights.as_ref())?.map_err(|error| raise(py, error))?;
-        let fanouts =
-            fanouts.into_iter().map(fanout).collect::<Result<_>>().map_err(|error| raise(py, error))?;
-        let edges = EdgeColumns { ids: edge_ids, rows: edge_rows };
-        let temporal = temporal_of(times, temporal).map_err(|error| raise(py, error))?;
-        let settings = Settings { fanouts, kind, temporal, seed, merged, edges };
-        let inner = Arc::new(sampling::Sampler::new(Arc::clone(&topology.get().inner), settings));
-        Ok(Self { inner, edges, topology, spent: Arc::default(), _weights: weights.map(Bound::unbind) })
+        let method = named("kind", "value", kind, Method::NAMED).map_err(|error| raise(py, error))?;
+        let of_records = weights.as_ref().map(record_weights).transpose()?;
+        let types = types.map(|types| Arc::clone(&types.get().inner));
+        let (typed, parts) = (types.is_some(), Arc::clone(&topology.get().inner));
+        let sampler = || {
+            let fanout = |hop: Vec<i64>| hop.into_iter().map(fanout).collect();
+            let fanouts = fanouts.by_relation().into_iter().map(fanout).collect::<Result<_>>()?;
+            let (weights, temporal) = (of_records.transpose()?, temporal_of(times, temporal)?);
+            let edges = EdgeColumns { ids: edge_ids, rows: edge_rows };
+            let settings = Settings { fanouts, method, weights, temporal, seed, merged, edges };
+            sampling::Sampler::new(parts, types, settings)
+        };
+        let inner = Arc::new(sampler().map_err(|error| raise(py, error))?);
+        Ok(Self { inner, topology, typed, spent: Arc::default(), _weights: weights.map(Bound::unbind) })
     }
 
     /// Seconds of sampling and of copying features since the last call, of all threads.
@@ -72,9 +103,9 @@ impl Sampler {
         times: Option<View<'_, i64>>,
         epoch: u64,
         step: u64,
-        features: Option<Py<Features>>,
+        features: Option<OfTypes>,
         edge_features: Option<Py<Features>>,
-    ) -> PyResult<SampledBatch> {
+    ) -> PyResult<Arrays> {
         let (rows, times) = (copied(&seeds, "seeds")?, copied_times(times.as_ref())?);
         let seeds = Seeds { rows: &rows, times: &times };
         let columns = self.columns(py, features, edge_features)?;
@@ -95,7 +126,7 @@ impl Sampler {
         offsets: View<'_, i64>,
         times: Option<View<'_, i64>>,
         epoch: u64,
-        features: Option<Py<Features>>,
+        features: Option<OfTypes>,
         edge_features: Option<Py<Features>>,
         pack: Option<Py<Pack>>,
         ahead: usize,
@@ -104,6 +135,12 @@ impl Sampler {
     ) -> PyResult<Batches> {
         let this = slf.get();
         let columns = this.columns(py, features, edge_features)?;
+        if pack.is_some() && this.typed {
+            return Err(raise(
+                py,
+                Error::parameter("pack", "packs are of graphs without types. Leave it out"),
+            ));
+        }
         let (maker, workers) =
             (this.maker(&columns, pack.as_ref()), Arc::clone(&this.topology.get().workers));
         let (seeds, times) = (copied(&seeds, "seeds")?, copied_times(times.as_ref())?);
@@ -120,25 +157,65 @@ impl Sampler {
     fn columns(
         &self,
         py: Python<'_>,
-        features: Option<Py<Features>>,
+        features: Option<OfTypes>,
         edge_features: Option<Py<Features>>,
     ) -> PyResult<Columns> {
-        if edge_features.is_some() && !self.edges.rows {
+        let edges = self.inner.edges();
+        if edge_features.is_some() && !edges.rows {
             let error = Error::parameter("edge_features", "the sampler needs edge_rows=True for them");
             return Err(raise(py, error));
         }
-        Ok(Columns { edges: self.edges, features, edge_features })
+        let features = match features {
+            None => Vec::new(),
+            Some(OfTypes::One(features)) => vec![Some(features)],
+            Some(OfTypes::Each(features)) => features,
+        };
+        Ok(Columns { typed: self.typed, edges, features, edge_features })
     }
 
     fn maker(&self, columns: &Columns, pack: Option<&Py<Pack>>) -> Maker {
         let files = |of: &Option<Py<Features>>| of.as_ref().map(|of| Arc::clone(&of.get().inner));
         Maker {
             sampler: Arc::clone(&self.inner),
-            features: files(&columns.features),
+            features: columns.features.iter().map(files).collect(),
             edge_features: files(&columns.edge_features),
             pack: pack.map(|pack| Arc::clone(&pack.get().inner)),
             pools: Arc::clone(&self.topology.get().pools),
             spent: Arc::clone(&self.spent),
         }
     }
+}
+
+/// How samples with times are picked. None: there are no times.
+fn temporal_of(times: Option<&Bound<'_, Times>>, strategy: &str) -> Result<Option<Temporal>> {
+    let strategies = [("uniform", Strategy::Uniform), ("last", Strategy::Last)];
+    let strategy = named("temporal", "value", strategy, &strategies)?;
+    Ok(times.map(|times| Temporal { times: Arc::clone(&times.get().inner), strategy }))
+}
+
+/// The times of seeds, none if they have none.
+fn copied_times(times: Option<&View<'_, i64>>) -> PyResult<Vec<i64>> {
+    times.map_or(Ok(Vec::new()), |times| copied(times, "times"))
+}
+
+fn fanout(fanout: i64) -> Result<Option<usize>> {
+    match fanout {
+        -1 => Ok(None),
+        0..=0x7fff_ffff => Ok(Some(fanout as usize)),
+        _ => Err(Error::parameter("fanouts", format!("expected -1 (all) or at least 0, got {fanout}"))),
+    }
+}
+
+fn record_weights(weights: &Bound<'_, PyUntypedArray>) -> PyResult<Result<RecordWeights>> {
+    let (py, dtype) = (weights.py(), weights.dtype());
+    let wide = dtype.is_equiv_to(&numpy::dtype::<f64>(py));
+    if !wide && !dtype.is_equiv_to(&numpy::dtype::<f32>(py))
+        || weights.ndim() != 1
+        || !weights.is_c_contiguous()
+    {
+        let text = format!("weights: expected contiguous float32 or float64 of shape (m,), got {dtype}");
+        return Err(PyTypeError::new_err(text));
+    }
+    // SAFETY: numpy vouches for as many numbers, and the sampler keeps the array.
+    Ok(unsafe { RecordWeights::new(data(weights), weights.len(), wide) })
 }

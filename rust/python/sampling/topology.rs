@@ -6,13 +6,17 @@ use std::sync::Arc;
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 
-use super::batch::SampledBatch;
+use super::batch::{Arrays, Columns};
+use super::sampler::Fanouts;
+use super::types::Types;
 use crate::errors::raise;
 use crate::results::{Array, View, array, copied};
 use crate::run::{Options, detached, in_place};
-use crate::traffic::{Cache, PartTraffic, cache_sizes, of_parts};
+use crate::traffic::{Cache, PartTraffic, cache_sizes};
 use fastpart::internals::base::Result;
-use fastpart::internals::sampling::{self, EdgeColumns, Part, Place, Pools, RowSpace, Workers};
+use fastpart::internals::sampling::{
+    self, Batch, EdgeColumns, Part, Place, Pools, RowSpace, TopologyEdges, Workers,
+};
 use fastpart::internals::traffic::{self, Epoch};
 
 /// The in-edges of all vertices of a partition directory. See `_core.pyi`.
@@ -128,42 +132,52 @@ impl Topology {
     }
 
     /// Expected number of steps of an epoch whose batch has each row.
-    #[pyo3(signature = (seeds, fanouts, *, num_seeds, batch_size, options = None))]
+    #[pyo3(signature = (seeds, fanouts, *, num_seeds, batch_size, types = None, options = None))]
     fn accesses<'py>(
         &self,
         py: Python<'py>,
         seeds: View<'py, u32>,
-        fanouts: Vec<i64>,
+        fanouts: Fanouts,
         num_seeds: u64,
         batch_size: u64,
+        types: Option<&Bound<'py, Types>>,
         options: Option<Options>,
     ) -> PyResult<Array<'py, f32>> {
-        let seeds = copied(&seeds, "seeds")?;
-        let epoch = Epoch::new(num_seeds, batch_size, &fanouts).map_err(|error| raise(py, error))?;
+        let (seeds, types) = (copied(&seeds, "seeds")?, types.map(|types| &*types.get().inner));
         let accesses = detached(py, &options.unwrap_or_default(), |run| {
+            let epoch = Epoch::by_relation(num_seeds, batch_size, &fanouts.by_relation())?;
             self.inner.check_rows("seeds", &seeds)?;
-            traffic::expected_steps(&*self.inner, seeds, &epoch, run)
+            let edges = TopologyEdges { topology: &self.inner, types };
+            traffic::expected_steps(&edges, seeds, &epoch, run)
         })?;
         array(py, accesses)
     }
 
     /// The rows that each part fetches in an epoch.
-    #[pyo3(signature = (seeds, fanouts, *, batch_size, caches, row_bytes, options))]
+    #[pyo3(signature = (seeds, fanouts, *, batch_size, caches, row_bytes, types = None, options))]
     fn traffic<'py>(
         &self,
         py: Python<'py>,
         seeds: View<'py, u32>,
-        fanouts: Vec<i64>,
+        fanouts: Vec<Vec<i64>>,
         batch_size: u64,
         caches: Vec<Cache>,
-        row_bytes: f64,
+        row_bytes: Vec<f64>,
+        types: Option<&Bound<'py, Types>>,
         options: Options,
     ) -> PyResult<Vec<PartTraffic>> {
-        let seeds = copied(&seeds, "seeds")?;
-        detached(py, &options, |run| {
-            let epoch = Epoch::new(seeds.len() as u64, batch_size, &fanouts)?;
-            of_parts(&*self.inner, &self.inner, &seeds, &epoch, (&cache_sizes(&caches), &[row_bytes]), run)
-        })
+        let (seeds, types) = (copied(&seeds, "seeds")?, types.map(|types| &*types.get().inner));
+        let found = detached(py, &options, |run| {
+            let epoch = Epoch::by_relation(seeds.len() as u64, batch_size, &fanouts)?;
+            self.inner.check_rows("seeds", &seeds)?;
+            let starts = self.inner.rows().starts().windows(2).zip(0..);
+            let parts = starts.flat_map(|(rows, part)| (rows[0]..rows[1]).map(move |_| part));
+            let (assignment, k): (Vec<i32>, _) = (parts.collect(), self.inner.parts().len() as u32);
+            let edges = TopologyEdges { topology: &self.inner, types };
+            let caches = (&*cache_sizes(&caches), &*row_bytes);
+            traffic::traffic(&edges, (&assignment, k), &seeds, &epoch, caches, run)
+        })?;
+        Ok(found.into_iter().map(PartTraffic::from).collect())
     }
 
     /// The in-edges between vertices.
@@ -174,7 +188,7 @@ impl Topology {
         rows: View<'_, u32>,
         edge_ids: bool,
         edge_rows: bool,
-    ) -> PyResult<SampledBatch> {
+    ) -> PyResult<Arrays> {
         let edges = EdgeColumns { ids: edge_ids, rows: edge_rows };
         let rows = copied(&rows, "rows")?;
         let mut worker = self.workers.take().map_err(|error| raise(py, error))?;
@@ -184,7 +198,8 @@ impl Topology {
         });
         self.workers.put_back(worker);
         made?;
-        SampledBatch::new(py, sample, edges, [None, None])
+        let columns = Columns { typed: false, edges, features: Vec::new(), edge_features: None };
+        columns.of(py, Batch { sample, features: Vec::new(), edge_features: None })
     }
 
     /// Random walks.

@@ -10,24 +10,13 @@ use super::topology::Topology;
 use crate::errors::raise;
 use crate::results::{Array, View, copied};
 use crate::run::in_place;
-use fastpart::internals::sampling::{self, TypedSamples};
+use fastpart::internals::sampling;
 
 /// Types of vertices and of edges. See `_core.pyi`.
 #[pyclass(frozen, module = "fastpart._core")]
 pub struct Types {
     pub(super) inner: Arc<sampling::Types>,
-    pub(super) samples: Arc<TypedSamples>,
     pub(super) topology: Py<Topology>,
-}
-
-impl Types {
-    pub fn inner(&self) -> &sampling::Types {
-        &self.inner
-    }
-
-    pub fn parts(&self) -> &sampling::Topology {
-        &self.topology.get().inner
-    }
 }
 
 #[pymethods]
@@ -42,17 +31,12 @@ impl Types {
     ) -> PyResult<Self> {
         let opened = sampling::Types::open(&topology.get().inner, &folders, &firsts, ends);
         let inner = Arc::new(opened.map_err(|error| raise(py, error))?);
-        Ok(Self { inner, samples: Arc::default(), topology })
+        Ok(Self { inner, topology })
     }
 
     #[getter]
     fn topology(&self, py: Python<'_>) -> Py<Topology> {
         self.topology.clone_ref(py)
-    }
-
-    /// Bounds the memory of batches that waits to be used again.
-    fn keep_at_most(&self, most: u64) {
-        self.samples.keep_at_most(most);
     }
 
     /// The type of each row of the topology, and the row among those of the type.

@@ -9,12 +9,12 @@ use std::cmp::Reverse;
 
 use super::times::{EdgeTimes, Times};
 use crate::base::Result;
-use crate::sampling::part::Part;
+use crate::sampling::levels::targets::Target;
 use crate::sampling::random::Draws;
-use crate::sampling::targets::Target;
+use crate::sampling::topology::part::Part;
 
 /// In-edges that are looked up together.
-pub(super) const CHUNK: usize = 64;
+pub(crate) const CHUNK: usize = 64;
 
 /// In-edges of a short list.
 const SHORT: usize = 256;
@@ -26,10 +26,10 @@ const FEW: usize = 32;
 const ROUNDS: usize = 4;
 
 /// An in-edge that may be picked: its time, and its place in the part.
-pub(super) type Candidate = (i64, usize);
+pub(crate) type Candidate = (i64, usize);
 
 /// The in-edges of a target, of which those may be picked that were there before a time.
-pub(super) struct InEdges<'a> {
+pub(crate) struct InEdges<'a> {
     pub of_edges: EdgeTimes<'a>,
     pub times: &'a Times,
     pub target: &'a Target,
@@ -40,7 +40,7 @@ pub(super) struct InEdges<'a> {
 
 impl InEdges<'_> {
     /// Picks `fanout` of them, all subsets with the same probability.
-    pub(super) fn pick_uniform(
+    pub(crate) fn pick_uniform(
         &self,
         fanout: usize,
         draws: Draws,
@@ -104,7 +104,7 @@ impl InEdges<'_> {
     }
 
     /// Picks the `fanout` latest of them. Of equal times later records are.
-    pub(super) fn pick_last(&self, fanout: usize, picked: &mut Vec<Candidate>) -> Result<()> {
+    pub(crate) fn pick_last(&self, fanout: usize, picked: &mut Vec<Candidate>) -> Result<()> {
         let long = self.target.degree > SHORT.max(2 * fanout);
         if !(long && self.of_edges.exist() && self.find_latest(fanout, picked)?) {
             picked.clear();
@@ -144,7 +144,7 @@ impl InEdges<'_> {
     }
 
     /// Appends all that may be picked, in the order of records.
-    pub(super) fn append_early(&self, found: &mut Vec<Candidate>) -> Result<()> {
+    pub(crate) fn append_early(&self, found: &mut Vec<Candidate>) -> Result<()> {
         self.each_chunk(|times, first| {
             // Whether one is early cannot be predicted, so there is no branch.
             let (mut early, mut count) = ([(0, 0); CHUNK], 0);

@@ -17,21 +17,17 @@
 mod in_edges;
 mod nodes;
 mod ranks;
-mod runs;
 mod times;
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::part::Part;
-use super::random::HopKey;
-use super::sample::{EdgeColumns, Sample, Seeds};
-use super::targets::{Target, Targets};
-use super::topology::Topology;
-use super::vertices::append_ids;
 use crate::base::{Error, Result};
+use crate::sampling::levels::relation_runs::{Asked, Runs};
+use crate::sampling::levels::sample::{EdgeColumns, Sample, Seeds};
+use crate::sampling::levels::targets::Targets;
+use crate::sampling::topology::{Part, Topology};
 
-pub use runs::RelationRuns;
 pub use times::Times;
 
 use in_edges::{CHUNK, Candidate, InEdges};
@@ -60,112 +56,77 @@ pub struct Temporal {
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     nodes: Nodes,
-    /// In-edges of a target that are picked.
+    /// In-edges of a list that are picked.
     picked: Vec<Candidate>,
     /// Those that were drawn.
     tried: Vec<usize>,
     /// The sources of those that are picked.
     sources: Vec<u32>,
-    /// Relations of the in-edges of the batch, if the graph has types.
-    pub(super) relations: Vec<u16>,
 }
 
-/// What is sampled.
-#[derive(Clone, Copy)]
-pub(super) struct Graph<'a> {
-    pub temporal: &'a Temporal,
-    pub topology: &'a Topology,
-    /// None: it has none.
-    pub types: Option<&'a dyn RelationRuns>,
-}
+impl Scratch {
+    /// Begins a batch, whose first nodes are the seeds. A vertex may occur once for each time.
+    pub(crate) fn begin(&mut self, topology: &Topology, seeds: Seeds<'_>, into: &mut Sample) -> Result<()> {
+        self.nodes.begin();
+        topology.check_rows("seeds", seeds.rows)?;
+        if seeds.times.len() != seeds.rows.len() {
+            let what = format!("{} times for {} seeds", seeds.times.len(), seeds.rows.len());
+            return Err(Error::parameter("times", what));
+        }
+        for (&row, &time) in seeds.rows.iter().zip(seeds.times) {
+            let part = &topology.parts()[topology.part_of(row)];
+            let group = self.nodes.group_of(time);
+            let problem = if time == NO_TIME {
+                "has no time. Give each seed one".to_owned()
+            } else if !self.nodes.place(row, group).1 {
+                format!("occurs twice in a batch with the time {time}. Pass it once")
+            } else {
+                continue;
+            };
+            let vertex = part.id(row - part.start)?;
+            return Err(Error::parameter("seeds", format!("vertex {vertex} {problem}")));
+        }
+        into.rows.extend_from_slice(seeds.rows);
+        Ok(())
+    }
 
-/// What is asked of a batch.
-pub(super) struct Hops<'a> {
-    /// Of each hop: the key of its draws, and in-edges per vertex, a number for each relation if there are types.
-    pub each: Vec<(HopKey, &'a [Option<usize>])>,
-    /// Whether a vertex occurs once in the batch for a time, instead of once in a level.
-    pub merged: bool,
-    /// What is wanted of in-edges.
-    pub edges: EdgeColumns,
+    /// Begins a level whose nodes are new, whatever the batch holds.
+    pub(crate) fn begin_level(&mut self) {
+        self.nodes.begin_scope();
+    }
+
+    /// Ends a batch.
+    pub(crate) fn end(&self, into: &mut Sample) {
+        into.temporal = true;
+        into.seed_times.extend(self.nodes.all_times());
+    }
 }
 
 /// One hop of a batch.
-struct Hop<'a> {
-    graph: Graph<'a>,
-    /// In-edges of a vertex, or of each relation.
-    fanouts: &'a [Option<usize>],
-    key: HopKey,
-    edges: EdgeColumns,
+pub(crate) struct TemporalHop<'a, R> {
+    /// Which in-edges are picked.
+    pub temporal: &'a Temporal,
+    /// Of which parts.
+    pub topology: &'a Topology,
+    /// How the in-edges of a vertex are divided.
+    pub runs: R,
+    /// What is wanted of in-edges.
+    pub edges: EdgeColumns,
     /// The first node that places count from.
-    first: usize,
+    pub first: usize,
 }
 
-/// Samples the batch of the `seeds`, which have times. `check` is asked now and then and ends the work by an error.
-pub(super) fn sample(
-    graph: Graph<'_>,
-    hops: &Hops<'_>,
-    seeds: Seeds<'_>,
-    scratch: &mut Scratch,
-    check: &dyn Fn() -> Result<()>,
-    into: &mut Sample,
-) -> Result<()> {
-    into.clear();
-    scratch.nodes.begin();
-    scratch.relations.clear();
-    add_seeds(graph.topology, seeds, &mut scratch.nodes, into)?;
-    let mut level = 0..into.rows.len();
-    for &(key, fanouts) in &hops.each {
-        if !hops.merged {
-            scratch.nodes.begin_scope();
-        }
-        let (edges, nodes) = (into.indices.len(), level.len());
-        let first = if hops.merged { 0 } else { level.end };
-        let hop = Hop { graph, fanouts, key, edges: hops.edges, first };
-        hop.expand(level.clone(), scratch, check, into)?;
-        into.num_nodes.push(nodes as u64);
-        into.num_edges.push((into.indices.len() - edges) as u64);
-        level = level.end..into.rows.len();
-    }
-    into.num_nodes.push(level.len() as u64);
-    into.temporal = true;
-    into.seed_times.extend(scratch.nodes.all_times());
-    append_ids(graph.topology, &into.rows[level], &mut into.ids)
-}
-
-/// Appends the seeds to the nodes of an empty batch. A vertex may occur once for each time.
-fn add_seeds(topology: &Topology, seeds: Seeds<'_>, nodes: &mut Nodes, into: &mut Sample) -> Result<()> {
-    topology.check_rows("seeds", seeds.rows)?;
-    if seeds.times.len() != seeds.rows.len() {
-        let what = format!("{} times for {} seeds", seeds.times.len(), seeds.rows.len());
-        return Err(Error::parameter("times", what));
-    }
-    for (&row, &time) in seeds.rows.iter().zip(seeds.times) {
-        let part = &topology.parts()[topology.part_of(row)];
-        let group = nodes.group_of(time);
-        let problem = if time == NO_TIME {
-            "has no time. Give each seed one".to_owned()
-        } else if !nodes.place(row, group).1 {
-            format!("occurs twice in a batch with the time {time}. Pass it once")
-        } else {
-            continue;
-        };
-        let vertex = part.id(row - part.start)?;
-        return Err(Error::parameter("seeds", format!("vertex {vertex} {problem}")));
-    }
-    into.rows.extend_from_slice(seeds.rows);
-    Ok(())
-}
-
-impl Hop<'_> {
-    /// Appends in-edges of the nodes `level`.
-    fn expand(
+impl<R: Runs> TemporalHop<'_, R> {
+    /// Appends in-edges of the nodes `level`. `check` is asked now and then and ends the work by an error.
+    pub(crate) fn expand(
         &self,
         level: Range<usize>,
         scratch: &mut Scratch,
+        relations: &mut Vec<u16>,
         check: &dyn Fn() -> Result<()>,
         into: &mut Sample,
     ) -> Result<()> {
-        let Graph { temporal, topology, types } = self.graph;
+        let (topology, times) = (self.topology, &self.temporal.times);
         let (mut targets, mut next) = (Targets::none(), Targets::none());
         let mut done = level.start;
         next.locate(topology, &into.rows[done..level.end]);
@@ -176,16 +137,20 @@ impl Hop<'_> {
             next.locate(topology, &into.rows[done..level.end]);
             targets.look_up(topology, CHUNK, &mut into.ids)?;
             for (target, _) in targets.iter(topology) {
-                match types {
-                    Some(types) => types.prefetch(target.part as usize, target.first),
-                    None => temporal.times.of_edges(target.part, 0, target.first).prefetch(target.first),
+                match self.runs.whole() {
+                    Some(_) => times.of_edges(target.part, 0, target.first).prefetch(target.first),
+                    None => self.runs.prefetch(target),
                 }
             }
             for (node, (target, part)) in (begin..).zip(targets.iter(topology)) {
-                match types {
-                    Some(types) => self.append_relations(types, target, part, node, scratch, into)?,
-                    None => self.append_run(0, target, part, node, scratch, into)?,
-                }
+                let (group, before) = scratch.nodes.group(node);
+                self.runs.each(target, |relation, asked, list| {
+                    let of_edges = times.of_edges(list.part, relation, list.first);
+                    let edges = InEdges { of_edges, times, target: list, part, before };
+                    self.pick(asked, &edges, scratch)?;
+                    R::note(relations, relation, scratch.picked.len());
+                    self.append((list.part, part), group, scratch, into)
+                })?;
                 into.indptr.push(into.indices.len() as i32);
             }
             check()?;
@@ -193,57 +158,22 @@ impl Hop<'_> {
         Ok(())
     }
 
-    /// Appends in-edges of a target, relation by relation.
-    fn append_relations(
-        &self,
-        types: &dyn RelationRuns,
-        target: &Target,
-        part: &Part,
-        node: usize,
-        scratch: &mut Scratch,
-        into: &mut Sample,
-    ) -> Result<()> {
-        let (mut first, end, mut before) = (target.first, target.first + target.degree, None);
-        while first < end {
-            let (relation, run_end) = types.run(target.part as usize, first, end, before)?;
-            let run = Target { first, degree: run_end - first, ..*target };
-            (first, before) = (run_end, Some(relation));
-            self.append_run(relation, &run, part, node, scratch, into)?;
-            scratch.relations.resize(into.indices.len(), relation);
-        }
-        Ok(())
-    }
-
-    /// Appends in-edges of a target, all of them or those of a relation, in the order of records.
-    fn append_run(
-        &self,
-        relation: u16,
-        target: &Target,
-        part: &Part,
-        node: usize,
-        scratch: &mut Scratch,
-        into: &mut Sample,
-    ) -> Result<()> {
-        let Graph { temporal: Temporal { times, strategy }, types, .. } = self.graph;
-        let fanout = self.fanouts[usize::from(relation)].unwrap_or(usize::MAX);
-        let Scratch { nodes, picked, tried, .. } = &mut *scratch;
+    /// Picks some of the in-edges of a list, and brings them into the order of records.
+    fn pick(&self, asked: Asked, edges: &InEdges<'_>, scratch: &mut Scratch) -> Result<()> {
+        let Asked { fanout, key } = asked;
+        let Scratch { picked, tried, .. } = scratch;
         picked.clear();
-        if fanout == 0 {
-            return Ok(());
-        }
-        let (group, time) = nodes.group(node);
-        let of_edges = times.of_edges(target.part, relation, target.first);
-        let edges = InEdges { of_edges, times, target, part, before: time };
-        match strategy {
-            _ if target.degree <= fanout => edges.append_early(picked)?,
+        match self.temporal.strategy {
+            _ if fanout == 0 => {}
+            _ if edges.target.degree <= fanout => edges.append_early(picked)?,
             Strategy::Uniform => {
-                let key = if types.is_some() { self.key.of_relation(relation) } else { self.key };
-                edges.pick_uniform(fanout, key.draws_at(target.id, time), picked, tried)?;
+                let draws = key.draws_at(edges.target.id, edges.before);
+                edges.pick_uniform(fanout, draws, picked, tried)?;
             }
             Strategy::Last => edges.pick_last(fanout, picked)?,
         }
         picked.sort_unstable_by_key(|&(_, edge)| edge);
-        self.append((target.part, part), group, scratch, into)
+        Ok(())
     }
 
     /// Appends the in-edges that were picked, and nodes that are new.
@@ -279,7 +209,7 @@ impl Hop<'_> {
             }
         }
         if self.edges.rows {
-            let start = self.graph.topology.edge_rows().starts()[number as usize];
+            let start = self.topology.edge_rows().starts()[number as usize];
             into.edge_rows.extend(picked.iter().map(|&(_, edge)| start as i64 + edge as i64));
         }
         if into.rows.len() <= i32::MAX as usize {

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 /// Which vertices are in a batch, for which time, and where.
 #[derive(Debug, Default)]
-pub(super) struct Nodes {
+pub(crate) struct Nodes {
     /// Place of each row and group within the scope.
     places: FxHashMap<u64, u32>,
     /// Group of each time.
@@ -20,7 +20,7 @@ pub(super) struct Nodes {
 
 impl Nodes {
     /// Begins a batch.
-    pub(super) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         let Self { places, of_time, times, groups } = self;
         places.clear();
         of_time.clear();
@@ -29,12 +29,12 @@ impl Nodes {
     }
 
     /// Begins a new, empty scope within the batch.
-    pub(super) fn begin_scope(&mut self) {
+    pub(crate) fn begin_scope(&mut self) {
         self.places.clear();
     }
 
     /// The group of a time.
-    pub(super) fn group_of(&mut self, time: i64) -> u32 {
+    pub(crate) fn group_of(&mut self, time: i64) -> u32 {
         let new = self.times.len() as u32;
         let group = *self.of_time.entry(time).or_insert(new);
         if group == new {
@@ -45,7 +45,7 @@ impl Nodes {
 
     /// The place of a row and a group in this scope, and whether it is a new one, which becomes the next node.
     #[inline(always)]
-    pub(super) fn place(&mut self, row: u32, group: u32) -> (u32, bool) {
+    pub(crate) fn place(&mut self, row: u32, group: u32) -> (u32, bool) {
         let next = self.places.len() as u32;
         let place = *self.places.entry(u64::from(row) << 32 | u64::from(group)).or_insert(next);
         if place == next {
@@ -55,13 +55,13 @@ impl Nodes {
     }
 
     /// Group of a node of the batch, and its time.
-    pub(super) fn group(&self, node: usize) -> (u32, i64) {
+    pub(crate) fn group(&self, node: usize) -> (u32, i64) {
         let group = self.groups[node];
         (group, self.times[group as usize])
     }
 
     /// The time of each node of the batch.
-    pub(super) fn all_times(&self) -> impl Iterator<Item = i64> {
+    pub(crate) fn all_times(&self) -> impl Iterator<Item = i64> {
         self.groups.iter().map(|&group| self.times[group as usize])
     }
 }

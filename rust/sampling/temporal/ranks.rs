@@ -2,15 +2,15 @@
 //!
 //! The in-edges before each block are counted once. Those within it are counted when a place is looked up.
 
-use super::runs::RelationRuns;
 use crate::base::{Result, zeros};
+use crate::sampling::topology::Types;
 
 /// Least number of in-edges of a block.
 const LEAST: usize = 256;
 
 /// How many in-edges of each relation are before each block.
 #[derive(Debug)]
-pub(super) struct Ranks {
+pub(crate) struct Ranks {
     /// In-edges of a block: so many that counts take at most half a byte per in-edge.
     block: usize,
     relations: usize,
@@ -19,8 +19,8 @@ pub(super) struct Ranks {
 
 impl Ranks {
     /// Counts the in-edges of a part, of which there are so many.
-    pub(super) fn new(runs: &dyn RelationRuns, part: usize, count: usize) -> Result<Self> {
-        let relations = runs.num_relations();
+    pub(crate) fn new(types: &Types, part: usize, count: usize) -> Result<Self> {
+        let relations = types.num_relations();
         let block = LEAST.max(16 * relations);
         let mut before = zeros((count / block + 1) * relations, "in-edges of relations")?;
         let mut sums = vec![0_u64; relations];
@@ -28,7 +28,7 @@ impl Ranks {
             before[place * relations..][..relations].copy_from_slice(&sums);
             for edge in first..(first + block).min(count) {
                 // A number that is no relation is refused when the edge is sampled.
-                let relation = runs.relation(part, edge).map_or(relations, usize::from);
+                let relation = types.relations[part].get(edge).map_or(relations, usize::from);
                 if let Some(sum) = sums.get_mut(relation) {
                     *sum += 1;
                 }
@@ -38,9 +38,9 @@ impl Ranks {
     }
 
     /// How many in-edges of a relation are before the one at `edge`.
-    pub(super) fn before(&self, runs: &dyn RelationRuns, part: usize, relation: u16, edge: usize) -> usize {
+    pub(crate) fn before(&self, types: &Types, part: usize, relation: u16, edge: usize) -> usize {
         let block = edge / self.block;
         let known = self.before[block * self.relations + usize::from(relation)] as usize;
-        known + runs.count(part, block * self.block..edge, relation)
+        known + types.relations[part].count(block * self.block..edge, relation)
     }
 }

@@ -4,14 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::ranks::Ranks;
-use super::runs::RelationRuns;
 use crate::base::{Error, Result, shown};
-use crate::sampling::array::Column;
-use crate::sampling::row_space::RowSpace;
-use crate::sampling::topology::Topology;
+use crate::sampling::topology::arrays::Column;
+use crate::sampling::topology::row_numbers::RowSpace;
+use crate::sampling::topology::{Topology, Types};
 
 /// Stands for no time. What has none was always there: this is before every other time.
-pub(super) const NO_TIME: i64 = i64::MIN;
+pub(crate) const NO_TIME: i64 = i64::MIN;
 
 /// Times of some rows, mapped. None: they have no times.
 type Mapped = Option<Column<i64>>;
@@ -28,18 +27,17 @@ pub struct Times {
     edges: Vec<Mapped>,
     /// Of the in-edges of each part, if there are types.
     ranks: Vec<Ranks>,
-    types: Option<Arc<dyn RelationRuns>>,
+    types: Option<Arc<Types>>,
 }
 
 impl Times {
     /// Maps the times of vertices and of in-edges, a file for each part, or for each type or relation in each part.
-    pub fn open<R: RelationRuns + 'static>(
+    pub fn open(
         topology: &Topology,
-        types: Option<Arc<R>>,
+        types: Option<Arc<Types>>,
         vertices: &[Option<PathBuf>],
         edges: &[Option<PathBuf>],
     ) -> Result<Self> {
-        let types = types.map(|types| types as Arc<dyn RelationRuns>);
         let segments = Arc::clone(types.as_ref().map_or(topology.rows(), |types| types.segments()));
         let sizes = segments.starts().windows(2).map(|bounds| (bounds[1] - bounds[0]) as usize);
         let vertices = open(vertices, sizes)?;
@@ -49,10 +47,10 @@ impl Times {
                 counts.push(part.num_edges());
                 continue;
             };
-            let (runs, end) = (&**types, part.num_edges());
-            let of_part = Ranks::new(runs, number, end)?;
-            let relations = 0..runs.num_relations() as u16;
-            counts.extend(relations.map(|relation| of_part.before(runs, number, relation, end)));
+            let end = part.num_edges();
+            let of_part = Ranks::new(types, number, end)?;
+            let relations = 0..types.num_relations() as u16;
+            counts.extend(relations.map(|relation| of_part.before(types, number, relation, end)));
             ranks.push(of_part);
         }
         let edges = open(edges, counts.into_iter())?;
@@ -61,13 +59,13 @@ impl Times {
     }
 
     /// Whether any vertices have times.
-    pub(super) fn of_vertices(&self) -> bool {
+    pub(crate) fn of_vertices(&self) -> bool {
         self.of_vertices
     }
 
     /// The times of in-edges of a part, from `first` on, which are of one relation if there are types.
     #[inline(always)]
-    pub(super) fn of_edges(&self, part: u32, relation: u16, first: usize) -> EdgeTimes<'_> {
+    pub(crate) fn of_edges(&self, part: u32, relation: u16, first: usize) -> EdgeTimes<'_> {
         let Some(types) = &self.types else {
             return EdgeTimes { times: self.edges[part as usize].as_ref(), shift: 0 };
         };
@@ -75,14 +73,14 @@ impl Times {
         let times = self.edges[there].as_ref();
         let shift = times.map_or(0, |_| {
             let part = part as usize;
-            self.ranks[part].before(&**types, part, relation, first).wrapping_sub(first)
+            self.ranks[part].before(types, part, relation, first).wrapping_sub(first)
         });
         EdgeTimes { times, shift }
     }
 
     /// The time of the vertex with this row.
     #[inline(always)]
-    pub(super) fn of_row(&self, row: u32) -> Result<i64> {
+    pub(crate) fn of_row(&self, row: u32) -> Result<i64> {
         let segment = self.segments.part_of(u64::from(row));
         match &self.vertices[segment] {
             Some(times) => times.get(self.place(segment, row)).ok_or_else(no_such_time),
@@ -92,7 +90,7 @@ impl Times {
 
     /// Brings the time of the vertex with this row into the cache.
     #[inline(always)]
-    pub(super) fn prefetch_row(&self, row: u32) {
+    pub(crate) fn prefetch_row(&self, row: u32) {
         let segment = self.segments.part_of(u64::from(row));
         if let Some(times) = &self.vertices[segment] {
             times.prefetch(self.place(segment, row));
@@ -113,7 +111,7 @@ impl Times {
 
 /// The times of in-edges that follow each other.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct EdgeTimes<'a> {
+pub(crate) struct EdgeTimes<'a> {
     times: Option<&'a Column<i64>>,
     /// What makes the place of an in-edge in its part one in the file.
     shift: usize,
@@ -122,20 +120,20 @@ pub(super) struct EdgeTimes<'a> {
 impl EdgeTimes<'_> {
     /// Whether they have times.
     #[inline(always)]
-    pub(super) fn exist(&self) -> bool {
+    pub(crate) fn exist(&self) -> bool {
         self.times.is_some()
     }
 
     /// The time of an in-edge.
     #[inline(always)]
-    pub(super) fn get(&self, edge: usize) -> Result<i64> {
+    pub(crate) fn get(&self, edge: usize) -> Result<i64> {
         self.times
             .map_or(Ok(NO_TIME), |times| times.get(edge.wrapping_add(self.shift)).ok_or_else(no_such_time))
     }
 
     /// Fills in the times of in-edges from `first` on.
     #[inline(always)]
-    pub(super) fn copy(&self, first: usize, into: &mut [i64]) -> Result<()> {
+    pub(crate) fn copy(&self, first: usize, into: &mut [i64]) -> Result<()> {
         if let Some(times) = self.times {
             return times.copy(first.wrapping_add(self.shift), into).ok_or_else(no_such_time);
         }
@@ -145,7 +143,7 @@ impl EdgeTimes<'_> {
 
     /// Brings the time of an in-edge into the cache.
     #[inline(always)]
-    pub(super) fn prefetch(&self, edge: usize) {
+    pub(crate) fn prefetch(&self, edge: usize) {
         if let Some(times) = self.times {
             times.prefetch(edge.wrapping_add(self.shift));
         }

@@ -38,7 +38,11 @@ class TypedSource:
     """Threads of the core. Each makes a whole batch, as long as no more than ``ahead`` wait for their use."""
 
     def __init__(
-        self, sampler: _core.TypedSampler, fetching: TypedFetching, ahead: int, threads: int
+        self,
+        sampler: _core.Sampler[_core.TypedSampledBatch],
+        fetching: TypedFetching,
+        ahead: int,
+        threads: int,
     ) -> None:
         self._sampler, self._fetching, self._ahead, self._threads = sampler, fetching, ahead, threads
         self._free_bytes: int | None = None
@@ -148,7 +152,9 @@ class TypedLoader(Loader):
 
     def _source_of(self, partition: VertexPartition, options: LoaderOptions) -> TypedSource:  # type: ignore[override]
         how = sampling_of(partition, options)
-        sampler = _core.TypedSampler(self._types, self.fanouts, edge_ids=options.edge_ids, **how)
+        sampler = _core.Sampler(
+            self._topology, self.fanouts, types=self._types, edge_ids=options.edge_ids, **how
+        )
         return TypedSource(sampler, self.fetching, options.ahead, options.threads)
 
     def keep(self, device: torch.device, memory: int | None) -> None:
@@ -169,11 +175,6 @@ class TypedLoader(Loader):
             kept = np.sort(of_type_rows[fits & (numbers == number)])
             if len(kept):
                 fetching.keep_resident(kept, device)
-
-    def limit(self, free_bytes: int) -> None:
-        """Let batches take no more bytes before they are used, as :meth:`Loader.limit` does."""
-        super().limit(free_bytes)
-        self._types.keep_at_most(free_bytes)
 
     def read_seconds(self) -> dict[str, float]:
         """Return what making the batches took since the last call, as :meth:`Loader.read_seconds` does."""

@@ -60,7 +60,7 @@ class Sampling:
     seed: int
     edge_features: _core.Features | None = None
 
-    def sampler(self, topology: _core.Topology) -> _core.Sampler:
+    def sampler(self, topology: _core.Topology) -> _core.Sampler[_core.SampledBatch]:
         """Return a sampler."""
         edge_rows = self.edge_features is not None
         return _core.Sampler(

@@ -1,0 +1,72 @@
+//! What threads need to make batches, kept for the next epoch.
+
+use std::sync::{Arc, Mutex};
+
+use super::by_type;
+use crate::base::{Result, locked};
+use crate::sampling::levels::expansion::Tables;
+use crate::sampling::levels::node_places::IdTable;
+use crate::sampling::levels::picked_edges::Picks;
+use crate::sampling::levels::sample::Sample;
+use crate::sampling::topology::Topology;
+use crate::sampling::{methods, temporal};
+
+/// What one thread needs to make batches. Takes 4 bytes per vertex and, in a graph with types, a batch.
+#[derive(Debug)]
+pub struct Worker {
+    /// Rows, picks and relations of the batch.
+    pub(crate) tables: Tables,
+    /// For the methods.
+    pub(crate) methods: methods::Scratch,
+    /// For seeds with times.
+    pub(crate) temporal: temporal::Scratch,
+    /// The batch level by level, before it is ordered by type.
+    pub(crate) levels: Sample,
+    /// For that.
+    pub(crate) by_type: by_type::Scratch,
+}
+
+impl Worker {
+    /// A worker for that topology.
+    pub fn new(topology: &Topology) -> Result<Self> {
+        let ids = IdTable::new(topology.num_vertices())?;
+        Ok(Self {
+            tables: Tables { ids, picks: Picks::default(), relations: Vec::new() },
+            methods: methods::Scratch::default(),
+            temporal: temporal::Scratch::default(),
+            levels: Sample::default(),
+            by_type: by_type::Scratch::default(),
+        })
+    }
+}
+
+/// The workers of a topology.
+#[derive(Debug)]
+pub struct Workers {
+    topology: Arc<Topology>,
+    idle: Mutex<Vec<Worker>>,
+}
+
+impl Workers {
+    /// No workers yet.
+    pub fn new(topology: Arc<Topology>) -> Self {
+        Self { topology, idle: Mutex::default() }
+    }
+
+    /// A worker that has nothing to do, or a new one.
+    pub fn take(&self) -> Result<Worker> {
+        let idle = locked(&self.idle).pop();
+        idle.map_or_else(|| Worker::new(&self.topology), Ok)
+    }
+
+    /// Keeps a worker for later.
+    pub fn put_back(&self, worker: Worker) {
+        locked(&self.idle).push(worker);
+    }
+
+    /// Bytes that as many workers take beyond those that are there.
+    pub fn memory(&self, workers: usize) -> u64 {
+        let new = workers.saturating_sub(locked(&self.idle).len());
+        new as u64 * IdTable::memory(self.topology.num_vertices())
+    }
+}
