@@ -1,5 +1,5 @@
-//! What the binding to Python, the tests and the benchmarks of this repository use beside the facade. It may change
-//! with any version.
+//! Names that the binding to Python, the tests and the benchmarks of this repository use beside the facade.
+//! It may change with any version.
 
 pub mod algorithms {
     pub use crate::algorithms::{PARTITIONERS, SUCCESSORS};

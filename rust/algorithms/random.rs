@@ -26,7 +26,7 @@ use crate::partition::{
     EdgePartition, EdgeParts, Need, Of, Outcome, Partitioner, Prepared, Shape, VertexPartition,
 };
 
-/// Vertices between two looks at the cancel flag.
+/// Vertices between two polls of the cancel flag.
 const CHUNK: usize = 1 << 14;
 
 fn assign(n: u64, run: &Run, part: impl Fn(u64) -> i32 + Sync) -> Result<Buffer<i32>> {

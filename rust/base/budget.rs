@@ -2,7 +2,8 @@
 
 use super::system::memory_left;
 
-/// 80 % of what the system leaves this process. A system that does not tell refuses an allocation itself.
+/// 80 % of what the operating system leaves this process. A system that does not tell refuses an allocation
+/// itself.
 pub fn available() -> u64 {
     memory_left().map_or(u64::MAX, |bytes| bytes / 5 * 4)
 }

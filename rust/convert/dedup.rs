@@ -80,7 +80,7 @@ fn repeated(edges: &dyn EdgeStream, into: &Path, run: &Run) -> Result<Bits> {
         |seen, bucket| {
             seen.clear();
             spilled.read(bucket, run, |entries| {
-                // An error instead of an abort where the system refuses memory.
+                // An error instead of an abort where the operating system refuses memory.
                 let refused = |_| Error::MemoryRefused { what: "finding duplicates".into(), needed: SET };
                 seen.try_reserve(entries.len()).map_err(refused)?;
                 for entry in entries {

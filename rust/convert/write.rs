@@ -14,7 +14,7 @@ use crate::edges::{EdgeStream, Record, Weights};
 use crate::exec::in_order;
 use crate::graph::Csr;
 
-/// Vertices between two looks at the cancel flag.
+/// Vertices between two polls of the cancel flag.
 const STEP: u32 = 1 << 10;
 
 /// Bytes that are handed to the file at once.

@@ -1,9 +1,9 @@
 //! Decisions about vertices in a fixed order, in batches.
 //!
-//! All threads decide about the vertices of a *batch* against the state after the batch before. Then one thread
-//! commits the decisions in order. It checks each against the current state. With a batch of 1 every vertex is
-//! decided in the state that the vertex before left, which is the sequential rule. So the result depends on the
-//! size of the batches and never on the threads.
+//! All threads decide about the vertices of a *batch* against the state after the batch before. Then one
+//! thread commits the decisions in order. It checks each against the current state. With a batch of 1 every
+//! vertex is decided in the state that the vertex before left, which is the sequential rule. So the result
+//! depends on the size of the batches and never on the threads.
 
 use super::rounds::share;
 use crate::base::{Result, Run};

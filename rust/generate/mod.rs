@@ -24,7 +24,7 @@ pub use grid::Grid;
 pub use planted::Planted;
 pub use rmat::Rmat;
 
-/// Records made between two looks at the cancel flag.
+/// Records made between two polls of the cancel flag.
 const STEP: usize = BLOCK as usize / 8;
 
 /// A graph whose records can be made in any order.

@@ -1,4 +1,4 @@
-//! What a partitioner is called with: a graph, its size, and where a result that does not fit into memory goes.
+//! The input of a partitioner: a graph, its size, and the file of a result that does not fit into memory.
 //!
 //! A caller fills in an [`Input`]. A partitioner gets a [`Prepared`] graph, which
 //! [`partition`](super::contract::partition) makes of it once there is enough memory.
@@ -36,7 +36,7 @@ impl Shape {
 pub struct Input<'a> {
     /// The records.
     pub edges: &'a dyn EdgeStream,
-    /// What a record says in directed edges.
+    /// The directed edges that a record stands for.
     pub directedness: Directedness,
     /// The weights of the records, for those who read them.
     pub weights: Option<&'a Weights>,
@@ -70,7 +70,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// What a partitioner reads beside the records: nothing, or the adjacency.
+/// The data that a partitioner reads beside the records: nothing, or the adjacency.
 pub trait Reads: Sized {
     /// Builds it.
     fn prepare(input: &Input, run: &Run) -> Result<Self>;

@@ -23,7 +23,7 @@ use crate::edges::MappedFile;
 use crate::exec::{map, scan};
 use crate::sets::LocalSet;
 
-/// Bytes of rows collected before the system is called.
+/// Bytes of rows collected before the operating system is called.
 const BUFFER: usize = 1 << 20;
 
 /// The ascending ids of a part that wants its rows in another order, and their rows.

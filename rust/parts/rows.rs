@@ -15,7 +15,7 @@ use crate::edges::{BLOCK, Relations};
 use crate::exec::{Entry, SpillReader, map};
 use crate::sets::to_starts;
 
-/// Entries between two looks at the cancel flag.
+/// Entries between two polls of the cancel flag.
 const CHUNK: usize = BLOCK as usize / 16;
 
 /// The largest number of local vertices, whose ids are int32.

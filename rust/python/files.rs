@@ -17,7 +17,7 @@ use fastpart::internals::base::{
 };
 use fastpart::internals::edges::{MappedFile, npy};
 
-/// Items written between two looks at the cancel flag.
+/// Items written between two polls of the cancel flag.
 const CHUNK: usize = 1 << 20;
 
 /// Writes `content` to `target`, atomically.

@@ -71,7 +71,8 @@ impl MappedRows {
         })
     }
 
-    /// The same rows, copied into memory. Where the system has huge pages, random rows are found faster than in a map.
+    /// The same rows, copied into memory. Where the operating system has huge pages, random rows are found
+    /// faster than in a map.
     pub(crate) fn loaded(&self) -> Result<Self> {
         self.read_ahead();
         let mut memory = Buffer::<u8>::zeroed(self.len * self.row_bytes, "rows of features")?;
@@ -102,18 +103,19 @@ impl MappedRows {
         self.offset
     }
 
-    /// Lets the system read the pages that are asked for, and not those around them: up to 8 MB on some disks.
+    /// Lets the operating system read the pages that are asked for, and not those around them: up to 8 MB on
+    /// some disks.
     pub(crate) fn read_few(&self) {
         // It is a hint: without it the reads are slower.
         self.advise(Access::Random);
     }
 
-    /// Lets the system read the file ahead, in its order.
+    /// Lets the operating system read the file ahead, in its order.
     pub(crate) fn read_ahead(&self) {
         self.advise(Access::Soon);
     }
 
-    /// Lets the system read so many rows ahead.
+    /// Lets the operating system read so many rows ahead.
     fn read_ahead_of(&self, first: usize, count: usize) {
         let (from, bytes) = (self.offset as usize + first * self.row_bytes, count * self.row_bytes);
         if let Some(map) = self.map.as_ref().filter(|map| from + bytes <= map.len()) {
@@ -197,7 +199,7 @@ impl<T: Pod> Column<T> {
         self.rows.read_few();
     }
 
-    /// Lets the system read items ahead, as many as there are of so many.
+    /// Lets the operating system read items ahead, as many as there are of so many.
     pub fn read_ahead(&self, first: usize, count: usize) {
         let first = first.min(self.len());
         self.rows.read_ahead_of(first, count.min(self.len() - first));

@@ -6,9 +6,10 @@
 //! **Why.** A map brings one page at a time and thread, and those around it: with a readahead of 8 MB a batch of 40 MB
 //! reads a file of 3.2 GB as a whole. Disks answer many reads at a time about as fast as one.
 //!
-//! **Algorithm.** The rows of a batch come in the order of the files. Rows whose blocks of [`BLOCK`] bytes touch are
-//! one read of at most [`LONGEST`] bytes. [`DEPTH`] reads are under way, each into a buffer of its own, from which its
-//! rows are handed out in order. The buffers are aligned, as the system demands, and the rows are not.
+//! **Algorithm.** The rows of a batch come in the order of the files. Rows whose blocks of [`BLOCK`] bytes
+//! touch are one read of at most [`LONGEST`] bytes. [`DEPTH`] reads are under way, each into a buffer of its
+//! own, from which its rows are handed out in order. The buffers are aligned, as the operating system
+//! demands, and the rows are not.
 //!
 //! **Memory.** [`DEPTH`] buffers of at most [`LONGEST`] bytes for each batch that is being read, up to 8 MiB, and 40
 //! bytes per read.
@@ -244,7 +245,7 @@ pub(super) fn read<R: RowId>(
     let mut memory = Buffer::<Block>::zeroed(most * blocks, "rows that are read")?;
     let mut buffers: Vec<&mut [u8]> = memory.chunks_mut(blocks).map(bytemuck::cast_slice_mut).collect();
     let Ok(mut queue) = Reads::new(most) else {
-        // The system has no more queues.
+        // The operating system has no more queues.
         for (of, read) in &reads {
             let bytes = of.file.read(read.from, &mut buffers[0][..(read.to - read.from) as usize])?;
             of.hand_out(read, &buffers[0][..bytes], visit)?;
@@ -274,7 +275,7 @@ pub(super) fn read<R: RowId>(
         {
             let (of, read) = &reads[handed_out];
             let buffer = &mut buffers[handed_out % most][..(read.to - read.from) as usize];
-            // The end of the file, or a read that the system cut short.
+            // The end of the file, or a read that the operating system cut short.
             let bytes = if bytes < buffer.len() { of.file.read(read.from, buffer)? } else { bytes };
             of.hand_out(read, &buffer[..bytes], visit)?;
             handed_out += 1;

@@ -17,7 +17,7 @@ use crate::base::npy::Item;
 use crate::base::system::most_open_files;
 use crate::base::{Buffer, Error, Result, budget, prefetch_at, shown};
 
-/// Rows between two looks at the cancel flag.
+/// Rows between two polls of the cancel flag.
 const STRIDE: usize = 256;
 
 /// Bytes of rows that are on their way into the cache.
@@ -72,8 +72,8 @@ pub struct Features {
     pub descr: String,
     /// Shape of a row that is given.
     pub row_shape: Vec<usize>,
-    /// Whether memory does not hold the files, and rows are read in their order. It does not change what is read. The
-    /// system then reads each page once per batch, and those around it together.
+    /// Whether memory does not hold the files, and rows are read in their order. It does not change what is
+    /// read. The operating system then reads each page once per batch, and those around it together.
     pub in_order: bool,
     /// Bytes that were read for rows and not told yet, of all that share the files.
     read: Arc<AtomicU64>,
@@ -345,8 +345,8 @@ impl Features {
         self.in_order || self.direct.iter().any(Option::is_some)
     }
 
-    /// Lets the system read all files into memory, in their order. It is faster than page by page where nearly all are
-    /// read.
+    /// Lets the operating system read all files into memory, in their order. It is faster than page by page
+    /// where nearly all are read.
     pub(super) fn read_ahead(&self) {
         self.parts.iter().flatten().for_each(MappedRows::read_ahead);
     }
@@ -393,7 +393,7 @@ impl Features {
     }
 }
 
-/// How many files may stay open: half of what the system lets the process open.
+/// How many files may stay open: half of what the operating system lets the process open.
 fn most_files() -> usize {
     most_open_files() / 2
 }

@@ -11,7 +11,7 @@ use super::array::Column;
 use super::part::{Part, damaged};
 use crate::base::{Buffer, Result, Run};
 
-/// Halo vertices between two looks at the cancel flag.
+/// Halo vertices between two polls of the cancel flag.
 const STRIDE: usize = 1 << 14;
 
 /// What the files of a part say of its halo.

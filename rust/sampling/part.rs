@@ -82,7 +82,7 @@ impl Part {
         Ok(Self { start: 0, num_inner, vertices, indptr, indices, edge_ids, halo_rows, _keeper })
     }
 
-    /// Lets the system read single pages of its files, for a memory that does not keep them.
+    /// Lets the operating system read single pages of its files, for a memory that does not keep them.
     pub fn read_few(&self) {
         self.vertices.read_few();
         self.indptr.read_few();
@@ -90,7 +90,7 @@ impl Part {
         self.edge_ids.as_ref().inspect(|ids| ids.read_few());
     }
 
-    /// Lets the system read the in-edges of inner vertices ahead, from `first` to `last`.
+    /// Lets the operating system read the in-edges of inner vertices ahead, from `first` to `last`.
     pub fn read_ahead(&self, first: u32, last: u32) {
         self.indptr.read_ahead(first as usize, (last - first) as usize + 2);
         if let (Ok((from, _)), Ok((to, count))) = (self.in_edges(first), self.in_edges(last)) {

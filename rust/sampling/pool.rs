@@ -1,5 +1,5 @@
-//! Memory of batches, used again for the next ones. Fresh memory would cost more time than filling it: the system clears
-//! every page.
+//! Memory of batches, used again for the next ones. Fresh memory would cost more time than filling it: the
+//! operating system clears every page.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -94,7 +94,8 @@ impl Topology {
         self.rows.check(name, rows)
     }
 
-    /// Lets the system read the in-edges of some vertices ahead, where these are most of those between them.
+    /// Lets the operating system read the in-edges of some vertices ahead, where these are most of those
+    /// between them.
     pub fn read_ahead(&self, rows: &[u32]) {
         for of_part in rows.chunk_by(|&one, &next| one < next && self.part_of(one) == self.part_of(next)) {
             let (first, last) = (of_part[0], of_part[of_part.len() - 1]);

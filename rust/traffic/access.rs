@@ -191,7 +191,7 @@ impl Levels {
     }
 }
 
-/// Vertices between two looks at the cancel flag.
+/// Vertices between two polls of the cancel flag.
 const CHUNK: usize = 1 << 14;
 
 /// Adds the weights of an edge to the sums of its source.

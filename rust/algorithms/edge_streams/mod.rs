@@ -43,7 +43,7 @@ use loads::{Balance, EdgeLoads, SCANNED};
 use search::Wide;
 use search::{All, Dense, Search, Sparse};
 
-/// Records that are scored between two looks at the cancel flag. A hub may be in thousands of parts.
+/// Records that are scored between two polls of the cancel flag. A hub may be in thousands of parts.
 const STRIDE: usize = 4096;
 const SPARSE_STRIDE: usize = 128;
 /// How many records ahead rows and degrees are fetched.

@@ -46,7 +46,7 @@ use crate::sets::Incidence;
 pub(crate) const PASSES: u32 = 5;
 /// A pass that removes fewer replicas than all divided by this is the last.
 const FEW: u64 = 1000;
-/// Records that are placed between two looks at the cancel flag.
+/// Records that are placed between two polls of the cancel flag.
 const STRIDE: usize = 1024;
 
 /// Bytes that it takes for `n` vertices and `m` records, result included.

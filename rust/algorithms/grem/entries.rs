@@ -9,7 +9,7 @@ use crate::edges::Record;
 const RANGES: usize = 1024;
 /// Entries of a range that is copied to be ordered. A larger one is sorted in place.
 const MOST_COPIED: usize = 1 << 16;
-/// Entries between two looks at the cancel flag.
+/// Entries between two polls of the cancel flag.
 const STEP: usize = 1 << 14;
 
 /// For each record two entries, a vertex and its neighbour, by vertex. Loops are left out.

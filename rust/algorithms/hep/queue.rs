@@ -12,7 +12,7 @@ use crate::base::{Buffer, NONE, Result, Run, prefetch};
 
 /// How many entries ahead of its use a vertex is prefetched.
 const AHEAD: usize = 16;
-/// Entries between two looks at the cancel flag.
+/// Entries between two polls of the cancel flag.
 const CHECK_EVERY: usize = 1 << 16;
 
 /// The state of a vertex, in a quarter of a cache line.

@@ -19,7 +19,7 @@ use super::problem::{Problem, copied};
 use crate::base::{Result, reserved};
 use crate::capacity::{Load, minus, plus};
 
-/// Vertices that are dealt between two looks at the cancel flag.
+/// Vertices that are dealt between two polls of the cancel flag.
 const STRIDE: usize = 1 << 12;
 
 /// All vertices dealt by their weight under the bound `index`. Fixed vertices stay where they are.

@@ -16,7 +16,7 @@ use crate::graph::Csr;
 
 /// Vertices that a thread takes at a time.
 const VERTICES: usize = 1 << 12;
-/// Entries between two looks at the cancel flag.
+/// Entries between two polls of the cancel flag.
 const CHUNK: usize = 1 << 14;
 
 /// Refuses the adjacency of a stream that was opened as symmetric and is not, or whose weights are not.

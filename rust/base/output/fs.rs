@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::base::system::{self, FileExt as _};
 
-/// What may fail between the first byte and the last name.
+/// The operations of an output that may fail.
 pub(super) trait Fs: Sync {
     /// Creates a file that must not exist, with the permissions that the umask leaves.
     fn create(&self, path: &Path) -> io::Result<File>;

@@ -1,7 +1,7 @@
-//! What differs between operating systems. No other module asks which one it runs on.
+//! Everything that differs between operating systems. No other module asks which one it runs on.
 //!
-//! fastpart is made for Linux, and tested there. What other systems lack has a plain stand-in here: the results are the
-//! same, and what is lost is speed, or a message that comes earlier.
+//! fastpart is made for Linux, and tested there. What other systems lack has a plain stand-in here: the
+//! results are the same, and what is lost is speed, or a message that comes earlier.
 //!
 //! | what | Linux | elsewhere |
 //! |---|---|---|
@@ -14,9 +14,9 @@
 //! | bytes read from storage and written to it | counted | not known |
 //! | advice about accesses | taken | some of it, on Windows none |
 //!
-//! `linux.rs`, with `memory.rs` and `aio.rs`, has the calls of Linux, and `other.rs` the stand-ins. `unix.rs` has what all
-//! systems but Windows share, and `windows.rs` the same for Windows. The code for macOS and Windows is checked by the
-//! compiler and was never run.
+//! `linux.rs`, with `memory.rs` and `aio.rs`, has the calls of Linux, and `other.rs` the stand-ins. `unix.rs`
+//! has what all systems but Windows share, and `windows.rs` the same for Windows. The code for macOS and
+//! Windows is checked by the compiler and was never run.
 
 #[cfg(target_os = "linux")]
 mod aio;

@@ -36,7 +36,7 @@ pub(super) struct Repair<'a> {
     pub run: &'a Run,
 }
 
-/// What the repair came to.
+/// The result of the repair.
 pub(crate) struct RepairOutcome {
     /// Load of each part.
     pub loads: Vec<Load>,

@@ -51,7 +51,7 @@ pub(super) fn is_matrix_market(text: &[u8]) -> bool {
 /// Bytes in which a header is looked for.
 const HEAD: usize = 1 << 16;
 
-/// Bytes between two looks at the cancel flag.
+/// Bytes between two polls of the cancel flag.
 const READ: usize = 1 << 18;
 
 /// How text is cut for the threads. Never changes a result.
@@ -254,7 +254,7 @@ impl<'a, R: Read> Reader<'a, R> {
     }
 }
 
-/// The error of the system, or of the decoder of compressed data.
+/// The error of the operating system, or of the decoder of compressed data.
 pub(super) fn unreadable(path: &Path, error: io::Error) -> Error {
     if error.raw_os_error().is_some() {
         return Error::io(path, error);

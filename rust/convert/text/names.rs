@@ -13,7 +13,7 @@ use super::line::{self, LONGEST_LINE, Wrong};
 use super::{Asked, HEAD, MARK, Names, Reader, Seen, unreadable};
 use crate::base::{Error, Result, Run};
 
-/// Records between two looks at the cancel flag.
+/// Records between two polls of the cancel flag.
 const CHECKED: u64 = 1 << 14;
 
 /// Hands `deliver` the names of both ids of each record in order, and its weight if a column has it.

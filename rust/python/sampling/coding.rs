@@ -14,7 +14,7 @@ use fastpart::internals::parts;
 
 type Array<'py> = Bound<'py, PyUntypedArray>;
 
-/// Rows coded or decoded between two looks at the cancel flag.
+/// Rows coded or decoded between two polls of the cancel flag.
 const STRIDE: usize = 1024;
 
 /// Rows of 8 bits per number. See `_core.pyi`.

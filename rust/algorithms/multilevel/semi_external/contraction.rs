@@ -4,8 +4,8 @@
 //! graph. Here the vertices come in the order of their ids, and so do their lists. The edges of each vertex
 //! are summed by cluster. The sums go to *buckets*, which are ranges of clusters, in a temporary file. Then
 //! the buckets are summed one by one, and what they give is appended to two files, one of targets and one of
-//! weights. In the end these are mapped. The system writes them out when memory is short, and they do not
-//! count as memory of the process.
+//! weights. In the end these are mapped. The operating system writes them out when memory is short, and they
+//! do not count as memory of the process.
 //!
 //! The lists are the same as those of the contraction in memory, in the same order.
 //!

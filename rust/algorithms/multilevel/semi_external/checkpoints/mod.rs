@@ -13,8 +13,8 @@
 //! plan open takes the one that is there, even if another memory limit would choose another one.
 //!
 //! **Damage.** A step carries a checksum of that list and one of its content, and ids are compared with their
-//! bounds. What does not agree is made again, and the run says so. A lock keeps a second run out. The system
-//! frees it when a process dies.
+//! bounds. What does not agree is made again, and the run says so. A lock keeps a second run out. The
+//! operating system frees it when a process dies.
 //!
 //! **Files of others.** The directory may hold any. The steps in it are fastpart's if `checkpoint.txt` is
 //! there. Without it, a file with the name of a step is refused. When the partition is done, the steps that
