@@ -1,7 +1,7 @@
 //! Graphs to try partitioners on, streamed to disk.
 //!
-//! Record `r` is a function of (seed, r) alone, so that any number of threads writes the same bytes. Memory is
-//! 512 KiB per thread for any size of the graph. A generator has no state that grows with it.
+//! Record `r` is a function of (seed, r) alone, so that any number of threads writes the same bytes. Memory
+//! is 512 KiB per thread for any size of the graph. A generator has no state that grows with it.
 
 mod barabasi_albert;
 mod feature_rows;
@@ -45,8 +45,8 @@ pub trait Generator: Sync {
     /// Record number `index`.
     fn record(&self, index: u64) -> Record;
 
-    /// Makes the records from number `first` on. (One call for many records, so that the loop is compiled for the
-    /// generator.)
+    /// Makes the records from number `first` on. (One call for many records, so that the loop is compiled for
+    /// the generator.)
     fn fill(&self, first: u64, records: &mut [Record]) {
         for (record, index) in records.iter_mut().zip(first..) {
             *record = self.record(index);

@@ -31,7 +31,7 @@ pub enum Cache {
 }
 
 impl Cache {
-    /// The most rows that it may hold, for a part of so many rows.
+    /// The most rows that the cache may hold, for a part of `rows` rows.
     fn most(self, rows: u64, types: &Types) -> u64 {
         match self {
             Self::Share(share) => (share * rows as f64) as u64,
@@ -95,7 +95,7 @@ impl Types {
     }
 }
 
-/// What is known of the vertices for a group of parts. The values of a vertex follow each other.
+/// Accesses and samples of all vertices for a group of parts. The values of a vertex follow each other.
 struct Found {
     accesses: Buffer<f32>,
     masks: Buffer<u64>,
@@ -124,8 +124,9 @@ const FIXED: u64 = 4 + 12;
 /// Most parts that are followed together. The values of a vertex then fill a line of the cache.
 const GROUP: u64 = 8;
 
-/// For each vertex the expected number of steps of the epoch whose batch has it, if a part has the `seeds`. It is the mean
-/// of what probabilities and sampled batches say. The first know rare vertices, the second what comes together.
+/// For each vertex the expected number of steps of the epoch whose batch has it, if a part has the `seeds`.
+/// It is the mean of what probabilities and sampled batches say. The first know rare vertices, the second
+/// what comes together.
 pub fn expected_steps(
     edges: &dyn InEdges,
     mut seeds: Vec<u32>,
@@ -145,9 +146,9 @@ pub fn expected_steps(
     Ok(accesses)
 }
 
-/// The traffic of each of `k` parts whose vertices `assignment` names. Each part trains on those of `seeds` that it has. A
-/// cache holds the rows with the most accesses times `worth`, which is that of a row by type. Rows that are worth nothing are
-/// never cached, and do not count for a share.
+/// The traffic of each of `k` parts whose vertices `assignment` names. Each part trains on those of `seeds`
+/// that it has. A cache holds the rows with the most accesses times `worth`, which is that of a row by type.
+/// Rows that are worth nothing are never cached, and do not count for a share.
 pub fn traffic(
     edges: &dyn InEdges,
     (assignment, k): (&[i32], u32),
@@ -195,7 +196,7 @@ fn by_part(assignment: &[i32], k: u32, seeds: &[u32]) -> Result<Vec<Vec<u32>>> {
     let mut lists = vec![Vec::new(); k as usize];
     for &seed in seeds {
         let part = assignment.get(seed as usize).ok_or_else(|| {
-            Error::parameter("seeds", format!("{seed} is none of {} vertices", assignment.len()))
+            Error::parameter("seeds", format!("{seed} is not one of {} vertices", assignment.len()))
         })?;
         lists[*part as usize].push(seed);
     }
@@ -265,8 +266,9 @@ impl Found {
         Ok(of)
     }
 
-    /// Moves the `most` vertices of the largest expectations, times their worth, to the front, in their order. What is
-    /// sampled in the batches of `ranking` counts for all, so that the others can tell what is saved.
+    /// Moves the `most` vertices of the largest expectations, times their worth, to the front, in their
+    /// order. What is sampled in the batches of `ranking` counts for all, so that the others can tell what is
+    /// saved.
     fn most_accessed(
         &self,
         vertices: &mut [u32],

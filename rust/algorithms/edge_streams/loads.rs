@@ -178,8 +178,8 @@ impl EdgeLoads {
         }
     }
 
-    /// Takes a record out of its part, whose replicas stay. The largest loads stay those that any part has
-    /// had. Not for [`Balance::Records`], which needs the least ones, too.
+    /// Takes a record out of its part, whose replicas stay. The largest loads stay the largest that any part
+    /// has had. Not for [`Balance::Records`], which also needs the least loads.
     #[inline(always)]
     pub fn remove(&mut self, part: u32) {
         let part = part as usize;

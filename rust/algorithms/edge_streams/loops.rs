@@ -17,8 +17,8 @@ use crate::exec::{in_order, pass};
 use crate::partition::{EdgePartition, EdgeParts};
 use crate::sets::{Bits, Incidence, ones};
 
-/// The partition with a part for every loop, which counts. The parts of the other records are known. `holds` is
-/// where the vertices are present, if the caller knows.
+/// The partition with a part for every loop, which counts. The parts of the other records are known. `holds`
+/// is where the vertices are present, if the caller knows.
 pub(crate) fn place(
     edges: &dyn EdgeStream,
     mut partition: EdgePartition,

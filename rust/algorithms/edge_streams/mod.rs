@@ -5,11 +5,11 @@
 //! **Memory.** k bits ([`Incidence`]) and 4 bytes of degree per vertex, 40 bytes per part, and up to 9 MB of
 //! buffers.
 //!
-//! **Algorithm.** The score of part p for the record (u, v) is what it is worth that u and v are in p already
-//! ([`Affinity`]), plus a term of the loads ([`loads::Balance`]). Parts at their limit are out, and if all
-//! are, the part with the fewest records takes it. [`search`] finds the exact maximum: of up to 512 parts by
-//! scoring all, of more by scoring those of u and v and the best balanced one. HDRF, PowerGraph's greedy rule
-//! and SIGMA of edges differ only in affinity and balance.
+//! **Algorithm.** The score of part p for the record (u, v) is an [`Affinity`] for the ends that p has
+//! already, plus a term of the loads ([`loads::Balance`]). Parts at their limit are excluded. If all are, the
+//! part with the fewest records takes the record. [`search`] finds the exact maximum. It scores all of up to
+//! 512 parts. If there are more, it scores the parts of u and v, and the best balanced one. HDRF,
+//! PowerGraph's greedy rule and SIGMA of edges differ only in affinity and balance.
 //!
 //! **Parallelism.** One thread places the records: each sees the state that the one before left, so the
 //! result is that of the sequential rule for any number of threads. The others read the next records, choose
@@ -49,7 +49,7 @@ const SPARSE_STRIDE: usize = 128;
 /// How many records ahead rows and degrees are fetched.
 const AHEAD: usize = 16;
 
-/// What the presence of an end in a part is worth.
+/// The score of an end that is present in a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Affinity {
     /// `2 - d(u) / (d(u) + d(v))` for u: an end of low degree is worth more.
@@ -58,7 +58,7 @@ pub enum Affinity {
     Remaining,
 }
 
-/// What a part is worth that holds the first end of a record, and the second.
+/// The scores of a part for holding the first and the second end of a record.
 pub(crate) type Gains = [f64; 2];
 
 /// The gains of `records` under [`Affinity::Degree`]. Their ends are numbers of `vertices` with a `degree`.
@@ -149,8 +149,8 @@ impl EdgeStreamer {
         self.loads.settle(limit.at(0.0) as u64);
     }
 
-    /// Places all records in stream order, or those without a part but the loops. `worth` finds the gains, unless
-    /// [`Affinity::Remaining`] is followed.
+    /// Places all records in stream order, or those without a part but the loops. `worth` finds the gains,
+    /// unless [`Affinity::Remaining`] is followed.
     pub fn stream_all(
         &mut self,
         edges: &dyn EdgeStream,
@@ -172,7 +172,7 @@ impl EdgeStreamer {
             worth(&slice.open, &mut slice.gains);
             Ok(())
         };
-        // What is still to come depends on no placing.
+        // The counts of later records depend on no placing.
         let mut remaining = self.remaining.take();
         let arrange = |slice: &mut Slice| {
             if let Some(remaining) = &mut remaining {
@@ -345,7 +345,7 @@ pub(crate) struct Slice {
     open: Vec<Record>,
     gains: Vec<Gains>,
     found: Vec<u32>,
-    /// What was spilled, instead of the first three.
+    /// Spilled records with their parts, instead of the first three fields.
     entries: Vec<Entry>,
 }
 
@@ -353,7 +353,7 @@ pub(crate) struct Slice {
 const BYTES_PER_RECORD: u64 =
     2 * size_of::<Record>() as u64 + 3 * size_of::<u32>() as u64 + size_of::<Gains>() as u64;
 
-// What was spilled takes no more.
+// A spilled record takes no more bytes.
 const _: () = assert!(
     size_of::<Entry>() == size_of::<Record>() + 2 * size_of::<u32>() && PIECE <= pipeline::SLICE as usize
 );

@@ -88,7 +88,7 @@ impl Grem {
     }
 }
 
-/// Gives the vertices of a problem that fits one chunk all their parts. Those without a record come last.
+/// Gives the vertices of a problem that fits one chunk all their parts. Vertices without a record come last.
 fn whole(level: &Level, problem: &Problem, entries: Entries, offset: &mut [u32], seed: u64) -> Result<()> {
     let caps = vec![level.cap; problem.parts as usize];
     let part_of = seed::partition(entries, offset, &caps, Stage::Whole, seed, level.run)?;

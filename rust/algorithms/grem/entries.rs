@@ -16,7 +16,7 @@ const STEP: usize = 1 << 14;
 pub(crate) struct Entries(Vec<u64>);
 
 impl Entries {
-    /// Reserves memory for the entries of so many records.
+    /// Reserves memory for the entries of `records` records.
     pub(crate) fn with_capacity(records: u64) -> Result<Self> {
         Ok(Self(reserved(2 * records as usize, "grem: chunk")?))
     }

@@ -1,4 +1,5 @@
-//! A sub-problem: some of the vertices, numbered anew, the records among them, and the parts they are to get.
+//! A sub-problem: some of the vertices, with new numbers, the records among them, and the parts they are to
+//! get.
 
 use std::ops::Range;
 

@@ -173,7 +173,7 @@ impl<'a> Expansion<'a> {
                 if let Some(&later) = outside.get(index + AHEAD) {
                     self.prefetch_list(later);
                 }
-                // Of parallel records the first was enough.
+                // The first of parallel records was enough.
                 if !self.is_inside(u) && !self.join(u)? {
                     return Ok(false);
                 }

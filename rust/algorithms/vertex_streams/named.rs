@@ -21,14 +21,15 @@ macro_rules! named {
             pub struct $name => $named, [Vertices];
             /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices.
             balance: Ratio = $balance;
-            /// A second cap, as in :func:`spring`: a vertex must fit under both. Takes 12 bytes more per vertex.
+            /// A second cap, as in :func:`spring`: a vertex must fit under both. Takes 12 bytes more per
+            /// vertex.
             balance_on: Option<Weighing>;
             /// A ratio >= 1, as in :func:`spring`: the cap on the weight of a part, relative to the mean.
             balance_on_ratio: Ratio = 1.05;
             $($(#[doc = $about])* $passes: $domain = $default;)?
-            /// Number of vertices that are decided against the same state. 1 is the sequential rule of the paper.
-            /// Default: 1 below 2**16 vertices, else 1,024. It changes the result slightly. The number of threads never
-            /// does.
+            /// Number of vertices that are decided against the same state. 1 is the sequential rule of the
+            /// paper. Default: 1 below 2**16 vertices, else 1,024. It changes the result slightly. The number
+            /// of threads never does.
             batch: Option<Batch>;
             /// Has no effect. There is no random choice.
             seed: Seed;
@@ -71,15 +72,15 @@ macro_rules! named {
 named! {
     /// Partition the vertices with linear deterministic greedy (LDG).
     ///
-    /// Vertices stream by in the order of their ids, each with all its neighbours, and go to the part with the largest
-    /// ``e(v, p) * (1 - |p| / C)``. Here e(v, p) is the number of their neighbours in p, and C is the cap on vertices.
-    /// Takes 4 bytes per vertex beside the adjacency.
+    /// Vertices stream by in the order of their ids, each with all its neighbours, and go to the part with
+    /// the largest ``e(v, p) * (1 - |p| / C)``. Here e(v, p) is the number of their neighbours in p, and C is
+    /// the cap on vertices. Takes 4 bytes per vertex beside the adjacency.
     ///
     /// Notes
     /// -----
-    /// Source: Stanton and Kliot, "Streaming Graph Partitioning for Large Distributed Graphs", KDD 2012. Of equal parts the
-    /// one with the fewest vertices is taken, then the lowest. Vertices without neighbours come last, each to the part with
-    /// the fewest vertices.
+    /// Source: Stanton and Kliot, "Streaming Graph Partitioning for Large Distributed Graphs", KDD 2012. Ties
+    /// go to the part with the fewest vertices, then the lowest number. Vertices without neighbours come
+    /// last, each to the part with the fewest vertices.
     ///
     /// Examples
     /// --------
@@ -93,15 +94,15 @@ named! {
 named! {
     /// Partition the vertices with Fennel.
     ///
-    /// Vertices stream by in the order of their ids, each with all its neighbours, and go to the part with the largest
-    /// ``e(v, p) - alpha * gamma * |p| ** (gamma - 1)``. Here e(v, p) is the number of their neighbours in p,
-    /// ``gamma = 1.5`` and ``alpha = sqrt(k) * m / n ** 1.5``, where m counts edges without loops. Takes 4 bytes per
-    /// vertex beside the adjacency.
+    /// Vertices stream by in the order of their ids, each with all its neighbours, and go to the part with
+    /// the largest ``e(v, p) - alpha * gamma * |p| ** (gamma - 1)``. Here e(v, p) is the number of their
+    /// neighbours in p, ``gamma = 1.5`` and ``alpha = sqrt(k) * m / n ** 1.5``, where m counts edges without
+    /// loops. Takes 4 bytes per vertex beside the adjacency.
     ///
     /// Notes
     /// -----
-    /// Source: Tsourakakis et al., "FENNEL: Streaming Graph Partitioning for Massive Scale Graphs", WSDM 2014. Ties and
-    /// vertices without neighbours are handled as in :func:`ldg`.
+    /// Source: Tsourakakis et al., "FENNEL: Streaming Graph Partitioning for Massive Scale Graphs",
+    /// WSDM 2014. Ties and vertices without neighbours are handled as in :func:`ldg`.
     ///
     /// Examples
     /// --------
@@ -115,14 +116,14 @@ named! {
 named! {
     /// Partition the vertices with LDG in several passes.
     ///
-    /// Works as :func:`ldg`. From the second pass on, the parts begin empty again, and a neighbour that this pass has
-    /// not placed counts for the part that the pass before gave it.
+    /// Works as :func:`ldg`. From the second pass on, the parts begin empty again, and a neighbour that this
+    /// pass has not placed counts for the part that the pass before gave it.
     ///
     /// Notes
     /// -----
-    /// Source: Nishimura and Ugander, "Restreaming Graph Partitioning: Simple Versatile Algorithms for Advanced
-    /// Balancing", KDD 2013. The cap holds after every pass. The last pass is the result, even if an earlier one
-    /// was better.
+    /// Source: Nishimura and Ugander, "Restreaming Graph Partitioning: Simple Versatile Algorithms for
+    /// Advanced Balancing", KDD 2013. The cap holds after every pass. The last pass is the result, even if an
+    /// earlier one was better.
     ///
     /// Examples
     /// --------
@@ -138,14 +139,15 @@ named! {
 named! {
     /// Partition the vertices with Fennel in several passes.
     ///
-    /// Works as :func:`fennel`. From the second pass on, the parts begin empty again, and a neighbour that this pass
-    /// has not placed counts for the part that the pass before gave it.
+    /// Works as :func:`fennel`. From the second pass on, the parts begin empty again, and a neighbour that
+    /// this pass has not placed counts for the part that the pass before gave it.
     ///
     /// Notes
     /// -----
-    /// Source: Nishimura and Ugander, "Restreaming Graph Partitioning: Simple Versatile Algorithms for Advanced
-    /// Balancing", KDD 2013. In the paper alpha may grow from pass to pass. Here it is constant, which was as good on
-    /// most of the graphs tried. The last pass is the result, even if an earlier one was better.
+    /// Source: Nishimura and Ugander, "Restreaming Graph Partitioning: Simple Versatile Algorithms for
+    /// Advanced Balancing", KDD 2013. In the paper alpha may grow from pass to pass. Here it is constant,
+    /// which was as good on most of the graphs tried. The last pass is the result, even if an earlier one was
+    /// better.
     ///
     /// Examples
     /// --------

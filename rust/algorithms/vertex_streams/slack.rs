@@ -17,8 +17,8 @@ pub(crate) trait Slack: Send + Sync {
 
 /// Slack under one cap, on the vertices.
 ///
-/// The lowest of the least loaded parts is found by a search that goes through the parts again and again:
-/// what it has passed is above the level of this round. The level never exceeds `n / k`, so all rounds take
+/// A search that goes through the parts again and again finds the lowest of the least loaded parts. The parts
+/// that it has passed are above the level of this round. The level never exceeds `n / k`, so all rounds take
 /// O(n) steps. (Measured: streams are 1.1 times as fast as with
 /// [`LeastLoaded`](crate::capacity::LeastLoaded), which takes steps of any size.)
 pub(crate) struct OneCap {

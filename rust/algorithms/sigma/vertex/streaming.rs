@@ -67,7 +67,7 @@ struct Streaming<'a> {
     csr: &'a Csr,
     parts: &'a mut [u32],
     loads: &'a mut PartLoads,
-    /// With the objective that counts replicas, too.
+    /// The replicas, if the objective counts them.
     replicas: Option<Replicas>,
     /// The share of a cap that is open in the beginning.
     start: f64,
@@ -121,7 +121,7 @@ impl Streaming<'_> {
         Some(best.part)
     }
 
-    /// The best part if replicas count, too: any.
+    /// The best of all parts, if replicas also count.
     fn by_replicas(
         &self,
         replicas: &Replicas,
