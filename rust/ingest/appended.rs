@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::base::{Error, Result};
 
-/// A file that small entries are appended to. Their lengths are known to the compiler: copies of unknown length took an
-/// eighth of the time of a merge.
+/// A file that small entries are appended to. Their lengths are known to the compiler: copies of unknown
+/// length took an eighth of the time of a merge.
 pub(super) struct Appended {
     path: PathBuf,
     file: File,

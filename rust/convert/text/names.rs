@@ -90,7 +90,7 @@ pub fn read<R: Read + Send>(
     Ok(Seen { notes, bytes })
 }
 
-/// What to do with comments between records of names.
+/// The remedy for comments between records of names.
 const COMMENTS: &str = ". If it is a comment, pass its mark: comments=\"#\"";
 
 /// The name in a field, or what is wrong with it.
@@ -118,7 +118,8 @@ struct Lines<'a, S> {
 }
 
 impl<S: BufRead> Lines<'_, S> {
-    /// Reads the next line. Only a comment may be longer than [`LONGEST_LINE`], unless it is `data`. False at the end.
+    /// Reads the next line. Only a comment may be longer than [`LONGEST_LINE`], unless it is `data`. False at
+    /// the end.
     fn next(&mut self, line: &mut Vec<u8>, marks: &Marks, data: bool) -> Result<bool> {
         line.clear();
         self.append(line)?;

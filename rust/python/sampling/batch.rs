@@ -49,7 +49,7 @@ impl SampledBatch {
     }
 }
 
-/// What was sampled, as an object that arrays over it keep.
+/// A sample, as an object that arrays over it keep alive.
 #[pyclass(frozen)]
 struct Owned(Pooled<Sample>);
 

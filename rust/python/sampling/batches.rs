@@ -137,7 +137,7 @@ impl Batches {
     }
 }
 
-/// What batches have beside their nodes and the sources of in-edges.
+/// The arrays of batches beside their nodes and the sources of in-edges.
 pub(super) struct Columns {
     pub(super) edges: EdgeColumns,
     pub(super) features: Option<Py<Features>>,

@@ -223,7 +223,7 @@ fn of_type(
     }
 }
 
-/// What was sampled, as an object that arrays over it keep.
+/// A sample, as an object that arrays over it keep alive.
 #[pyclass(frozen)]
 struct Owned(Pooled<TypedSample>);
 
