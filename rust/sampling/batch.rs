@@ -16,7 +16,7 @@ use crate::base::Result;
 /// A batch.
 #[derive(Debug)]
 pub struct Batch {
-    /// What was sampled.
+    /// The sample.
     pub sample: Pooled<Sample>,
     /// One row of features per node.
     pub features: Option<Pooled<FeatureRows>>,
@@ -24,9 +24,9 @@ pub struct Batch {
     pub edge_features: Option<Pooled<FeatureRows>>,
 }
 
-/// What makes batches.
+/// A maker of batches.
 pub trait BatchMaker: Debug + Send + Sync + 'static {
-    /// What it makes.
+    /// The batch that it makes.
     type Batch: Debug + Send;
 
     /// Makes the batch of the `seeds`.
@@ -51,7 +51,7 @@ pub struct Maker {
     pub features: Option<Arc<Features>>,
     /// Where the features of in-edges are. The sampler gives their rows.
     pub edge_features: Option<Arc<Features>>,
-    /// Those of the batches of the epoch, if they are packed.
+    /// The features of the batches of the epoch, if they are packed.
     pub pack: Option<Arc<Pack>>,
     /// Memory for both.
     pub pools: Arc<Pools>,
@@ -102,7 +102,8 @@ impl Pools {
         self.features.take()
     }
 
-    /// Memory that waits to be used again takes at most `most` bytes, for samples, features and those of edges each.
+    /// Memory that waits to be used again takes at most `most` bytes, for samples, features and those of
+    /// edges each.
     pub fn keep_at_most(&self, most: u64) {
         self.samples.keep_at_most(most);
         self.features.keep_at_most(most);

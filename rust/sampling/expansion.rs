@@ -31,11 +31,11 @@ pub(crate) fn add_distinct(
 
 /// How in-edges are appended to a batch.
 pub(crate) struct Expansion<'a> {
-    /// Of which parts.
+    /// The parts of the graph.
     pub topology: &'a Topology,
-    /// Which of their sources.
+    /// The place of each source in the batch.
     pub places: Places,
-    /// What is wanted of them.
+    /// The columns of in-edges that are wanted.
     pub edges: EdgeColumns,
     /// Ends the work by an error. Asked now and then.
     pub check: &'a dyn Fn() -> Result<()>,

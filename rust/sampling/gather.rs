@@ -26,7 +26,8 @@ const AHEAD: usize = 4096;
 /// Bytes of a row that are asked for. The processor finds the others itself.
 const ASKED: usize = 1536;
 
-/// Memory of so many times the rows of a batch, and of more than [`LARGE`] bytes, is given back instead of used for it.
+/// Memory of more than `WASTE` times the rows of a batch, and of more than [`LARGE`] bytes, is given back
+/// instead of used for it.
 const WASTE: usize = 4;
 
 /// Bytes of memory that is not worth giving back.
@@ -51,7 +52,8 @@ impl Io {
 /// A pack, and the step of its epoch.
 pub type PackStep<'a> = (&'a Pack, usize);
 
-/// The features of the inner vertices of parts, or of other rows of them, in files. Any of the parts may lack them.
+/// The features of the inner vertices of parts, or of other rows of them, in files. Any of the parts may lack
+/// them.
 #[derive(Clone, Debug)]
 pub struct Features {
     topology: Arc<Topology>,
@@ -80,8 +82,8 @@ pub struct Features {
 }
 
 impl Features {
-    /// Opens the features of every part that has a file. They are those of the vertices unless another `space` is
-    /// given. Without `io`, they are read as fits their size.
+    /// Opens the features of every part that has a file. They are those of the vertices unless another
+    /// `space` is given. Without `io`, they are read as fits their size.
     pub fn open(
         files: &[Option<PathBuf>],
         topology: Arc<Topology>,
@@ -147,7 +149,7 @@ impl Features {
         })
     }
 
-    /// The same rows, decoded. They share the files.
+    /// These features, decoded. Both share the files.
     pub fn decoded(&self, coding: Coding) -> Result<Self> {
         if self.descr != u8::DESCR || self.row_shape != [coding.coded_bytes()] {
             let what = format!(
@@ -163,25 +165,25 @@ impl Features {
         Ok(Self { coding: Some(coding), descr, row_shape, row_bytes, ..self.clone() })
     }
 
-    /// The same rows, some of which stay in memory: those of a file that has no others. They ascend, and have this
-    /// checksum.
+    /// These features with the rows `ids` in memory, which `file` holds. `ids` ascend, and `checksum` is that
+    /// of these rows.
     pub fn with_cache(&self, ids: &[u32], file: &Path, checksum: u64) -> Result<Self> {
         let cache = RowCache::read(ids, self.space.count_u32()?, file, self.stored_bytes, checksum)?;
         Ok(Self { cache: Some(Arc::new(cache)), ..self.clone() })
     }
 
-    /// The same rows, copied from the files into memory.
+    /// These features, copied from the files into memory.
     pub fn loaded(&self) -> Result<Self> {
         let load = |rows: &Option<MappedRows>| rows.as_ref().map(MappedRows::loaded).transpose();
         let parts = self.parts.iter().map(load).collect::<Result<Vec<_>>>()?;
         Ok(Self { parts: parts.into(), direct: [].into(), in_order: false, ..self.clone() })
     }
 
-    /// Copies the features of `rows` to `target`, one after the other, decoded if they are coded. Where a part lacks
-    /// them, `target` stays as it is. Those of a planned batch are read from its pack.
+    /// Copies the features of `rows` to `target`, one after the other, decoded if they are coded. Where a
+    /// part lacks them, `target` stays as it is. The rows of a planned batch are read from its pack.
     ///
     /// # Safety
-    /// `target` has memory for as many rows, and nobody else uses it meanwhile.
+    /// `target` has memory for all `rows`, and no other code uses it meanwhile.
     pub unsafe fn gather(
         &self,
         rows: &[impl RowId],
@@ -236,8 +238,8 @@ impl Features {
         }
     }
 
-    /// Bytes that were read for rows since the last call: of whole blocks past the page cache and of packs, and of the
-    /// rows themselves in maps.
+    /// Bytes that were read for rows since the last call: of whole blocks past the page cache and of packs,
+    /// and of the rows themselves in maps.
     pub fn read_bytes(&self) -> u64 {
         self.read.swap(0, Relaxed)
     }
@@ -255,7 +257,8 @@ impl Features {
         Ok(blocks + others.iter().map(|&place| stored(rows[place as usize])).sum::<u64>())
     }
 
-    /// Calls `put` with the rows that stay in memory, and returns the places of the others, whose rows ascend.
+    /// Calls `put` with the rows that stay in memory, and returns the places of the others, whose rows
+    /// ascend.
     #[inline(always)]
     fn not_cached(&self, rows: &[impl RowId], put: &impl Fn(*const u8, usize)) -> Vec<u32> {
         let mut order: Vec<u32> = (0..rows.len() as u32).collect();
@@ -270,7 +273,8 @@ impl Features {
         order
     }
 
-    /// What is read past the page cache, and the places of the other rows. `order` has those of all rows, which ascend.
+    /// The rows that are read past the page cache, and the places of the other rows. `order` lists the places
+    /// of all rows by ascending row.
     pub(super) fn directly<'a, R: RowId>(
         &'a self,
         rows: &'a [R],
@@ -291,7 +295,8 @@ impl Features {
         (wanted, others)
     }
 
-    /// Calls `put` with the mapped bytes of the rows at `place(0)`, at `place(1)`, ..., and with these places.
+    /// Calls `put` with the mapped bytes of the rows at `place(0)`, at `place(1)`, ..., and with these
+    /// places.
     #[inline(always)]
     fn mapped(
         &self,
@@ -310,7 +315,8 @@ impl Features {
                 for offset in (0..asked).step_by(64) {
                     prefetch_at(address.wrapping_add(offset));
                 }
-                // A row that begins inside of a line reaches one more. A coded row has few, and would wait for half of them.
+                // A row that begins inside of a line reaches one more. A coded row has few, and would wait
+                // for half of them.
                 prefetch_at(address.wrapping_add(asked.saturating_sub(1)));
             }
             if let Some(address) = self.address(row) {
@@ -374,7 +380,8 @@ impl Features {
         self.parts[part].as_ref()?.row((row - space.starts()[part]) as usize)
     }
 
-    /// Lets `target` hold the features of that many rows, and returns where. What was there may be lost.
+    /// Makes `target` hold the features of `rows` rows, and returns their address. The old content may be
+    /// lost.
     pub fn reserve(&self, rows: usize, target: &mut FeatureRows) -> Result<*mut u8> {
         target.reserve(rows * self.row_bytes)
     }
@@ -403,7 +410,7 @@ fn most_files() -> usize {
 pub struct FeatureRows(Option<Buffer<[u64; 8]>>);
 
 impl FeatureRows {
-    /// Makes it hold that many bytes, and returns where. What was there may be lost.
+    /// Makes it hold `bytes` bytes, and returns their address. The old content may be lost.
     fn reserve(&mut self, bytes: usize) -> Result<*mut u8> {
         let capacity = self.bytes() as usize;
         if capacity < bytes || capacity / WASTE > bytes.max(LARGE) {

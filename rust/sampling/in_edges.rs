@@ -57,7 +57,8 @@ impl InEdges for Topology {
 }
 
 impl Topology {
-    /// The rows of in-edges, given the row of the target of each and its id, in a graph of so many records.
+    /// The rows of in-edges, given the row of the target of each and its id, in a graph of `num_records`
+    /// records.
     ///
     /// The in-edges of a vertex are in the order of records, so each is searched among those of its target.
     pub fn edge_rows_of(&self, targets: &[u32], ids: &[i64], num_records: i64) -> Result<Vec<i64>> {

@@ -1,13 +1,14 @@
 //! LABOR-0: samples of fewer distinct vertices, by one random number per source.
 //!
-//! An in-edge from t is taken if the number of t is below `fanout / degree`. So each list has `fanout` picks on average,
-//! every in-edge is picked with the probability that uniform samples have, and lists that share a source tend to take it
-//! together.
+//! An in-edge from t is taken if the number of t is below `fanout / degree`. So each list has `fanout` picks
+//! on average, every in-edge is picked with the probability that uniform samples have, and lists that share a
+//! source tend to take it together.
 //!
-//! Short lists are read from front to back. Of long ones only what lies in the places that have small numbers (`numbers`)
-//! is read, in buckets that are made when a list is asked for first (`orders`). Which way is taken changes no pick.
+//! Short lists are read from front to back. In long lists, only the places with small numbers (`numbers`) are
+//! read, from buckets that are made when a list is first asked for (`orders`). Both ways make the same picks.
 //!
-//! Source: Balin and Catalyurek, "Layer-Neighbor Sampling: Defusing Neighborhood Explosion in GNNs", NeurIPS 2023.
+//! Source: Balin and Catalyurek, "Layer-Neighbor Sampling: Defusing Neighborhood Explosion in GNNs",
+//! NeurIPS 2023.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -29,11 +30,11 @@ const FEW: usize = 8;
 /// Places in a line of the cache.
 const LINE: usize = 16;
 
-/// What a worker needs.
+/// Scratch space of a worker.
 #[derive(Debug, Default)]
 pub struct Scratch {
     numbers: Numbers,
-    /// What is looked at in an order.
+    /// The pieces of an order that are read.
     pieces: Vec<Piece>,
     /// Positions in a list.
     found: Vec<u32>,
@@ -48,7 +49,7 @@ pub(crate) struct Labor<'a> {
 }
 
 impl<'a> Labor<'a> {
-    /// Picks that many in the hop with the key. `orders` are those of the topology.
+    /// Picks about `fanout` in-edges per target in the hop with the key. `orders` belong to the topology.
     #[inline(always)]
     pub(crate) fn new(fanout: usize, key: HopKey, orders: &'a Orders, scratch: &'a mut Scratch) -> Self {
         scratch.numbers.begin(key);

@@ -15,7 +15,8 @@ use super::random::HopKey;
 use super::targets::Target;
 use crate::base::Result;
 
-/// In-edges of a short list. It is brought into the cache as a whole, and a bit of a word says whether one is picked.
+/// In-edges of a short list. It is brought into the cache as a whole, and a bit of a word says whether one is
+/// picked.
 const SHORT: usize = 64;
 
 /// Samples up to this size are searched from front to back for what they already hold.
@@ -26,7 +27,7 @@ const SMALL: usize = 64;
 pub(crate) struct Uniform {
     /// Number of in-edges.
     pub fanout: usize,
-    /// Of the hop.
+    /// The key of the hop.
     pub key: HopKey,
 }
 

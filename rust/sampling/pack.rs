@@ -1,11 +1,11 @@
 //! The rows of planned batches, from the file that [`super::packing`] wrote.
 //!
-//! **Requirements.** The batch that a piece was packed for: the pieces carry checksums of their rows, their numbers and
-//! their bytes, so that a batch of other samples and a piece that is damaged are refused.
+//! **Requirements.** The batch that a piece was packed for: the pieces carry checksums of their rows, their
+//! numbers and their bytes, so that a batch of other samples and a piece that is damaged are refused.
 //!
-//! **Algorithm.** The rows of the batch are sorted. Row number i of the distinct ones is number i of its piece of the
-//! pack, which is read from its begin to its end. The checksum is taken of the bytes that were read, while they are in the
-//! cache of the processor.
+//! **Algorithm.** The rows of the batch are sorted. Row number i of the distinct ones is number i of its
+//! piece of the pack, which is read from its begin to its end. The checksum is taken of the bytes that were
+//! read, while they are in the cache of the processor.
 //!
 //! **Memory.** A piece of 4 MiB, and 12 bytes per row of the batch.
 //!
@@ -22,10 +22,10 @@ use super::direct::DirectFile;
 use super::row_space::RowId;
 use crate::base::{Error, Result, shown};
 
-/// What a row adds to the checksum of rows, which is the sum of all: rows are packed in any order.
+/// The term of a row in the checksum of rows, which is a sum, since rows are packed in any order.
 #[inline]
 pub(super) fn checksum(number: u32, row: &[u8]) -> u64 {
-    // The number goes to the high bits, too. Equal rows with numbers that changed places differ.
+    // The number also goes to the high bits, so the sum changes if two equal rows exchange their numbers.
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
     (xxh3_64(row) ^ u64::from(number).wrapping_mul(ODD)).wrapping_mul(ODD)
 }
@@ -40,7 +40,8 @@ pub struct Pack {
 }
 
 impl Pack {
-    /// Opens a pack of rows of so many bytes, given where the rows of each batch begin, the number of all, and the checksums.
+    /// Opens a pack of rows of `row_bytes` bytes. `offsets` has the first row of each batch and the number of
+    /// all rows.
     pub fn open(path: &Path, row_bytes: usize, offsets: &[i64], checksums: Vec<u64>) -> Result<Self> {
         let rows = MappedRows::open(path)?;
         let fits = offsets.is_sorted()
@@ -61,8 +62,8 @@ impl Pack {
         Ok(Self { rows, direct, offsets: offsets.iter().map(|&offset| offset as u32).collect(), checksums })
     }
 
-    /// Calls `put` with the bytes of the rows at some places of a batch, and with the place. The rows at these places
-    /// ascend, and are all that the pack has of the batch. Returns the bytes that were read.
+    /// Calls `put` with the bytes of the rows at some places of a batch, and with the place. The rows at
+    /// these places ascend, and are all that the pack has of the batch. Returns the bytes that were read.
     pub(super) fn read<R: RowId>(
         &self,
         step: usize,

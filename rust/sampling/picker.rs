@@ -1,4 +1,4 @@
-//! What picks in-edges of one vertex after the other.
+//! Ways to pick in-edges of one vertex after the other.
 
 use super::part::Part;
 use super::picks::Picks;
@@ -24,7 +24,7 @@ pub(crate) trait Picker {
     fn pick(&mut self, target: &Target, part: &Part, picks: &mut Picks) -> Result<Picked>;
 }
 
-/// What became of a target.
+/// The picks of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Picked {
     /// Some of its in-edges were picked.

@@ -1,7 +1,7 @@
 //! From the in-edges that were picked to places in the batch.
 //!
-//! Every step is a loop over many picks, which brings into the cache what the next step reads: local ids of sources,
-//! what is known of those in the halo, stamps.
+//! Every step is a loop over many picks, which brings into the cache what the next step reads: local ids of
+//! sources, what is known of those in the halo, stamps.
 
 use std::ops::Range;
 
@@ -11,7 +11,8 @@ use super::sample::{EdgeColumns, Sample};
 use super::topology::Topology;
 use crate::base::{Error, Result};
 
-/// Picks that are collected before they are looked up. Few, so that what they bring into the cache stays there.
+/// Picks that are collected before they are looked up. Few, so that what they bring into the cache stays
+/// there.
 pub(crate) const ENOUGH: usize = 512;
 
 /// In-edges that were picked.
@@ -55,7 +56,7 @@ impl Picks {
         self.edges.push(edge as u64);
     }
 
-    /// Places for as many picks, to be set. [`Self::end`] has to follow.
+    /// Places for `count` picks, to be set. [`Self::end`] has to follow.
     #[inline(always)]
     pub fn reserve(&mut self, count: usize) -> &mut [u64] {
         let begin = self.edges.len();

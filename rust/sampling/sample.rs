@@ -11,7 +11,7 @@ pub struct Seeds<'a> {
     pub times: &'a [i64],
 }
 
-/// What is kept of each in-edge beside its source.
+/// The columns of in-edges that are kept beside the sources.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EdgeColumns {
     /// Its id.
@@ -20,7 +20,7 @@ pub struct EdgeColumns {
     pub rows: bool,
 }
 
-/// One batch. The nodes are those of level 0, the seeds, then those of level 1, and so on.
+/// One batch. Its nodes come level by level: the seeds, which are level 0, then level 1, and so on.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Sample {
     /// Row of each node.

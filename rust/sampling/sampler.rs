@@ -27,7 +27,8 @@ pub enum Kind {
     Labor,
 }
 
-/// What a sampler does. A fanout is a number of in-edges per vertex, where `None` takes all, or one for each relation.
+/// The settings of a sampler. A fanout is a number of in-edges per vertex, where `None` takes all, or one for
+/// each relation.
 #[derive(Debug)]
 pub struct Settings<F = Option<usize>> {
     /// In-edges per vertex in each hop.
@@ -40,7 +41,7 @@ pub struct Settings<F = Option<usize>> {
     pub seed: u64,
     /// Whether a vertex occurs once in the batch, instead of once in a level.
     pub merged: bool,
-    /// What is wanted of in-edges.
+    /// The columns of in-edges that are wanted.
     pub edges: EdgeColumns,
 }
 
@@ -54,7 +55,8 @@ pub struct Place {
 }
 
 impl<F> Settings<F> {
-    /// What temporal samples are asked of the batch at a place. `fanouts` are those of a hop: one, or one for each relation.
+    /// The hops of temporal samples of the batch at a place. `fanouts` returns the fanouts of a hop: one, or
+    /// one for each relation.
     pub(super) fn hops<'a>(
         &'a self,
         place: Place,
@@ -129,7 +131,7 @@ pub(super) struct Level<'a> {
     pub into: &'a mut Sample,
 }
 
-/// Makes a batch of so many hops, each by a call of `expand`.
+/// Makes a batch of `hops` hops, each by a call of `expand`.
 pub(super) fn levels(
     topology: &Topology,
     seeds: &[u32],
@@ -167,7 +169,7 @@ mod tests {
     /// In-degrees of the first vertices. The others have no in-edges.
     const DEGREES: [usize; 9] = [0, 1, 63, 64, 255, 256, 257, 900, 5000];
 
-    /// A graph that keeps the places of so many in-edges.
+    /// A graph that keeps the places of `items` in-edges.
     fn graph(items: usize) -> Arc<Topology> {
         let (n, mut random) = (6000, Random::new(7, 8));
         let vertices: Vec<i64> = (0..n).map(|id| 3 * id).collect();

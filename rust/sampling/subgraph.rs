@@ -8,8 +8,8 @@ use super::topology::Topology;
 use super::workers::Worker;
 use crate::base::Result;
 
-/// Makes a batch of one level, whose nodes are `rows`, with all in-edges between them. `check` is asked now and then and
-/// ends the work by an error.
+/// Makes a batch of one level, whose nodes are `rows`, with all in-edges between them. `check` is asked now
+/// and then and ends the work by an error.
 pub fn subgraph(
     topology: &Topology,
     rows: &[u32],

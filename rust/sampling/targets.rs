@@ -1,7 +1,7 @@
 //! Nodes whose in-edges are sampled, in blocks.
 //!
-//! What is known of a vertex lies in several arrays at random places. A block is looked up one array after the other,
-//! and what the next block needs is on its way into the cache meanwhile.
+//! What is known of a vertex lies in several arrays at random places. A block is looked up one array after
+//! the other, and what the next block needs is on its way into the cache meanwhile.
 
 use super::part::Part;
 use super::topology::Topology;

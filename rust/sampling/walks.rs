@@ -1,7 +1,7 @@
 //! Random walks against the direction of the edges.
 //!
-//! A step goes to the source of an in-edge, each with the same probability. A walk that is at a vertex without in-edges
-//! stays there.
+//! A step goes to the source of an in-edge, each with the same probability. A walk that is at a vertex
+//! without in-edges stays there.
 
 use super::random::HopKey;
 use super::sampler::Place;
@@ -9,7 +9,8 @@ use super::targets::{BLOCK, Targets};
 use super::topology::Topology;
 use crate::base::{Error, Result};
 
-/// Walks of `length` steps, one from each of `roots`. Returns the rows that they visit, `length + 1` for each walk.
+/// Walks of `length` steps, one from each of `roots`. Returns the rows that they visit, `length + 1` for each
+/// walk.
 ///
 /// A step is a function of (seed, epoch, step, hop, number of the walk, its root).
 pub fn walks(

@@ -1,18 +1,21 @@
 //! Samples that do not look ahead: only in-edges that were there before the time of a seed.
 //!
-//! **Rule.** For a seed with time t an in-edge may be sampled, in every hop, if its time and that of its source are
-//! strictly before t. What has no time was always there. `fanout` of them are picked: all subsets with the same
-//! probability, or the latest ones by their times, or those of their sources if edges have none.
+//! **Rule.** For a seed with time t an in-edge may be sampled, in every hop, if its time and that of its
+//! source are strictly before t. What has no time was always there. `fanout` of them are picked: all subsets
+//! with the same probability, or the latest ones by their times, or those of their sources if edges have
+//! none.
 //!
-//! **Algorithm.** A node is a vertex and the time of the seeds that it belongs to ([`Nodes`]). What is drawn is a function
-//! of (seed, epoch, step, hop, vertex, time). In-edges do not lie in the order of their times (`in_edges`).
+//! **Algorithm.** A node is a vertex and the time of the seeds that it belongs to ([`Nodes`]). What is drawn
+//! is a function of (seed, epoch, step, hop, vertex, time). In-edges do not lie in the order of their times
+//! (`in_edges`).
 //!
-//! In a graph with types each relation of a vertex is a list of its own, with its fanout, and its times lie in a file of the
-//! relation (`ranks`).
+//! In a graph with types each relation of a vertex is a list of its own, with its fanout, and its times lie
+//! in a file of the relation (`ranks`).
 //!
 //! **Memory.** 16 bytes for each in-edge of a target, and 17 to 34 for each node of a level.
 //!
-//! **Complexity.** Per vertex and hop O(fanout) for uniform samples if many in-edges are early, else O(degree).
+//! **Complexity.** Per vertex and hop O(fanout) for uniform samples if many in-edges are early, else
+//! O(degree).
 
 mod in_edges;
 mod nodes;
@@ -56,13 +59,13 @@ pub struct Temporal {
     pub strategy: Strategy,
 }
 
-/// What one thread needs for it.
+/// Scratch space of one thread.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     nodes: Nodes,
     /// In-edges of a target that are picked.
     picked: Vec<Candidate>,
-    /// Those that were drawn.
+    /// In-edges that were drawn.
     tried: Vec<usize>,
     /// The sources of those that are picked.
     sources: Vec<u32>,
@@ -70,7 +73,7 @@ pub(crate) struct Scratch {
     pub(super) relations: Vec<u16>,
 }
 
-/// What is sampled.
+/// The graph that is sampled.
 #[derive(Clone, Copy)]
 pub(super) struct Graph<'a> {
     pub temporal: &'a Temporal,
@@ -79,13 +82,14 @@ pub(super) struct Graph<'a> {
     pub types: Option<&'a dyn RelationRuns>,
 }
 
-/// What is asked of a batch.
+/// The request for a batch.
 pub(super) struct Hops<'a> {
-    /// Of each hop: the key of its draws, and in-edges per vertex, a number for each relation if there are types.
+    /// For each hop the key of its draws, and in-edges per vertex, a number for each relation if there are
+    /// types.
     pub each: Vec<(HopKey, &'a [Option<usize>])>,
     /// Whether a vertex occurs once in the batch for a time, instead of once in a level.
     pub merged: bool,
-    /// What is wanted of in-edges.
+    /// The columns of in-edges that are wanted.
     pub edges: EdgeColumns,
 }
 
@@ -100,7 +104,8 @@ struct Hop<'a> {
     first: usize,
 }
 
-/// Samples the batch of the `seeds`, which have times. `check` is asked now and then and ends the work by an error.
+/// Samples the batch of the `seeds`, which have times. `check` is asked now and then and ends the work by an
+/// error.
 pub(super) fn sample(
     graph: Graph<'_>,
     hops: &Hops<'_>,

@@ -18,7 +18,7 @@ pub(super) struct Ranks {
 }
 
 impl Ranks {
-    /// Counts the in-edges of a part, of which there are so many.
+    /// Counts the `count` in-edges of a part.
     pub(super) fn new(runs: &dyn RelationRuns, part: usize, count: usize) -> Result<Self> {
         let relations = runs.num_relations();
         let block = LEAST.max(16 * relations);

@@ -1,4 +1,4 @@
-//! What samples of a graph with types ask of it.
+//! The questions that samples ask of a graph with types.
 
 use std::fmt::Debug;
 use std::ops::Range;
@@ -7,7 +7,8 @@ use std::sync::Arc;
 use crate::base::Result;
 use crate::sampling::row_space::RowSpace;
 
-/// A graph whose in-edges are of several relations. Those of a vertex lie one relation after the other, in runs.
+/// A graph whose in-edges are of several relations. The in-edges of a vertex lie one relation after the
+/// other, in runs.
 pub trait RelationRuns: Debug + Send + Sync {
     /// Number of relations.
     fn num_relations(&self) -> usize;
@@ -24,7 +25,7 @@ pub trait RelationRuns: Debug + Send + Sync {
     /// Brings the relation of an in-edge into the cache.
     fn prefetch(&self, part: usize, edge: usize);
 
-    /// The first run among the in-edges of a vertex from `first` up to `end`: its relation, which is larger than that of
-    /// the run `before`, and its end.
+    /// The first run among the in-edges of a vertex from `first` up to `end`: its relation, which is larger
+    /// than that of the run `before`, and its end.
     fn run(&self, part: usize, first: usize, end: usize, before: Option<u16>) -> Result<(u16, usize)>;
 }

@@ -21,18 +21,19 @@ type Mapped = Option<Column<i64>>;
 pub struct Times {
     /// The rows of each part or, in a graph with types, of each type in each part.
     segments: Arc<RowSpace>,
-    /// Of the vertices of each segment.
+    /// The times of the vertices of each segment.
     vertices: Vec<Mapped>,
     of_vertices: bool,
-    /// Of the in-edges of each part or, in a graph with types, of each relation in each part.
+    /// The times of the in-edges of each part or, in a graph with types, of each relation in each part.
     edges: Vec<Mapped>,
-    /// Of the in-edges of each part, if there are types.
+    /// The ranks of the in-edges of each part, if there are types.
     ranks: Vec<Ranks>,
     types: Option<Arc<dyn RelationRuns>>,
 }
 
 impl Times {
-    /// Maps the times of vertices and of in-edges, a file for each part, or for each type or relation in each part.
+    /// Maps the times of vertices and of in-edges, a file for each part, or for each type or relation in each
+    /// part.
     pub fn open<R: RelationRuns + 'static>(
         topology: &Topology,
         types: Option<Arc<R>>,
@@ -115,7 +116,7 @@ impl Times {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EdgeTimes<'a> {
     times: Option<&'a Column<i64>>,
-    /// What makes the place of an in-edge in its part one in the file.
+    /// The difference between the place of an in-edge in the file and in its part.
     shift: usize,
 }
 

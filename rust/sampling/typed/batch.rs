@@ -15,7 +15,7 @@ use crate::sampling::workers::Worker;
 /// A batch.
 #[derive(Debug)]
 pub struct TypedBatch {
-    /// What was sampled.
+    /// The sample.
     pub sample: Pooled<TypedSample>,
     /// One row of features per node of each type.
     pub features: Vec<Option<Pooled<FeatureRows>>>,

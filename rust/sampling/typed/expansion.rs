@@ -15,18 +15,18 @@ use crate::sampling::topology::Topology;
 /// Lists up to this length are brought into the cache before they are picked from.
 const SHORT: usize = 64;
 
-/// What picks from the in-edges of each relation.
+/// The pickers of all relations.
 pub(super) trait RelationPicker {
     /// Whether in-edges of a relation are wanted.
     fn wants(&self, relation: u16) -> bool;
 
-    /// What picks from the in-edges of a relation.
+    /// The picker of a relation.
     fn of(&mut self, relation: u16) -> impl Picker;
 }
 
 /// How in-edges are appended to a batch.
 pub(super) struct TypedExpansion<'a> {
-    /// Of which parts.
+    /// The parts of the graph.
     pub topology: &'a Topology,
     /// Their relations.
     pub types: &'a Types,
@@ -38,7 +38,7 @@ pub(super) struct TypedExpansion<'a> {
     pub check: &'a dyn Fn() -> Result<()>,
 }
 
-/// What a batch is made with.
+/// The tables that a batch is made with.
 pub(super) struct Tables<'a> {
     pub ids: &'a mut IdTable,
     pub picks: &'a mut Picks,

@@ -5,7 +5,8 @@ use crate::base::{Error, Result};
 use crate::sampling::pool::Memory;
 use crate::sampling::sample::Sample;
 
-/// One batch of a typed graph. What is of a type or of a relation lies together, types and relations one after the other.
+/// One batch of a typed graph. What is of a type or of a relation lies together, types and relations one
+/// after the other.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct TypedSample {
     /// Row of each node among those of its type.
@@ -14,9 +15,10 @@ pub struct TypedSample {
     pub ids: Vec<i64>,
     /// Where the nodes of each type begin, and their number.
     pub nodes: Vec<usize>,
-    /// Where the in-edges of each target begin among those of the relation: one number more than there are targets.
+    /// Where the in-edges of each target begin among those of the relation: one number more than there are
+    /// targets.
     pub indptr: Vec<i32>,
-    /// Where those of each relation begin, and their number.
+    /// The first entry of `indptr` of each relation, and the number of entries.
     pub targets: Vec<usize>,
     /// The source of each in-edge: its place among the nodes of its type.
     pub indices: Vec<i32>,
@@ -35,7 +37,7 @@ pub struct TypedSample {
     scratch: Scratch,
 }
 
-/// What is known of each node while a batch is ordered.
+/// The nodes while a batch is ordered.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 struct Scratch {
     nodes: Vec<Node>,
@@ -43,8 +45,8 @@ struct Scratch {
     cursors: Vec<usize>,
 }
 
-/// A node: its place among those of its type, and the type. What an in-edge looks up of its source is in one line of
-/// the cache.
+/// A node: its place among those of its type, and the type. An in-edge finds all it needs of its source in
+/// one line of the cache.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Node {
     place: i32,
@@ -167,7 +169,7 @@ impl TypedSample {
     }
 }
 
-/// Writes where items begin of which there are as many each, and their number.
+/// Writes where the items of each count begin, and the number of all items.
 fn ends_of(counts: impl Iterator<Item = usize>, into: &mut Vec<usize>) {
     into.clear();
     into.push(0);

@@ -17,7 +17,7 @@ const CHUNK: u32 = 1 << 12;
 pub struct TypedInEdges<'a> {
     /// The parts.
     pub topology: &'a Topology,
-    /// What they are of.
+    /// The types of its vertices and edges.
     pub types: &'a Types,
 }
 

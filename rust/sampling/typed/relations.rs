@@ -20,7 +20,7 @@ pub(super) enum Relations {
 }
 
 impl Relations {
-    /// Maps those of the part in `folder`, whose edges have so many types.
+    /// Maps the relations of the part in `folder`, whose edges have `types` types.
     pub(super) fn open(folder: &Path, types: usize, num_edges: usize) -> Result<Self> {
         let file = folder.join("relations.npy");
         let this = match types {

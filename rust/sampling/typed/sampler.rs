@@ -41,7 +41,7 @@ impl TypedSampler {
         Ok(Self { topology, types, settings })
     }
 
-    /// What the graph is of.
+    /// The types of the graph.
     pub fn types(&self) -> &Types {
         &self.types
     }
