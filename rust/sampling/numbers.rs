@@ -5,7 +5,8 @@
 //! `PER_COLUMN` to each, and the vertices of a group are shifted by a random number, cyclically:
 //!
 //! ```text
-//! number of a vertex = (column of its group + fraction of (place within the group + shift of its group)) / COLUMNS
+//! number of a vertex = (column of its group + fraction of its shifted place) / COLUMNS
+//! shifted place = place within the group + shift of its group
 //! ```
 //!
 //! So the vertices whose numbers are below p are those of a few intervals of places: `PER_COLUMN` for each

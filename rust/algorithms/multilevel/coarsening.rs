@@ -14,7 +14,7 @@ use crate::base::{Buffer, Result, Run};
 /// Clusters of the level above, and the graph that they make.
 pub(crate) type Level<const D: usize> = (Clustering, Graph<'static, D>);
 
-/// What becomes of a clustering.
+/// The step that follows a clustering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
     /// It makes a level.
@@ -43,7 +43,7 @@ pub(crate) trait Policy<const D: usize> {
     /// How the graph is clustered. `None` if it is small enough.
     fn clusterer(&mut self, step: Step<D>) -> Result<Option<Clusterer<D>>>;
 
-    /// What becomes of a clustering into so many `clusters`.
+    /// Decides on the step after a clustering into `clusters` clusters.
     fn next(&mut self, step: Step<D>, clusters: usize) -> Result<Next>;
 
     /// Whether the graph is left out of the levels, since the one below replaces it. These are the entries of
@@ -70,7 +70,8 @@ pub(crate) trait Store<const D: usize>: Sync {
         contract(step.graph, clustering, step.run)
     }
 
-    /// The parts of a level, refined, which is worth so many units of progress. The given graph is level 0.
+    /// The refined parts of a level. Refinement counts as `units` units of progress. The given graph is
+    /// level 0.
     fn refined(
         &self,
         _level: usize,

@@ -1,7 +1,7 @@
 //! Graphs whose lists are divided among replicas ([`Division`]).
 //!
-//! Offsets, and so degrees, weights of vertices and fixed vertices are the same in all replicas. Lists are read in
-//! proposals only, which the replicas share. Without replicas all of this costs nothing.
+//! Offsets, and so degrees, weights of vertices and fixed vertices are the same in all replicas. Lists are
+//! read in proposals only, which the replicas share. Without replicas all of this costs nothing.
 
 use std::ops::Range;
 
@@ -23,7 +23,7 @@ impl<const D: usize> Graph<'_, D> {
         self.division.as_ref()
     }
 
-    /// The same graph, of which all lists are here.
+    /// This graph without a division, because all lists are here.
     pub(crate) fn undivided(&self) -> Graph<'_, D> {
         Graph {
             offsets: Items::Borrowed(&self.offsets),
@@ -64,7 +64,7 @@ impl<const D: usize> Graph<'_, D> {
         self.propose_and(scratches, blocks, proposals, run, make, |_| Ok(()))
     }
 
-    /// The same, where `rest` makes the proposals that `make` leaves out.
+    /// Like [`Self::propose`], but `rest` makes the proposals that `make` leaves out.
     pub(crate) fn propose_and<S: Send, T: Pod + Send>(
         &self,
         scratches: &mut Vec<S>,
@@ -117,7 +117,7 @@ impl<const D: usize> Graph<'_, D> {
         Ok(sums)
     }
 
-    /// What the replicas have, one after the other.
+    /// The items of all replicas, one replica after the other.
     pub(crate) fn all<T: Pod>(&self, here: Vec<T>) -> Result<Vec<T>> {
         match &self.division {
             None => Ok(here),

@@ -1,8 +1,8 @@
 //! The entries of a graph, plain or packed, in memory or in files.
 //!
 //! Lists in files are read ahead of each pass, in the order in which the pass takes them. Otherwise the
-//! system would have to guess. Where a pass skips most vertices, as a group of clustering does, it would read
-//! many times as much as is needed.
+//! kernel would have to guess. Where a pass skips most vertices, as a group of clustering does, it would read
+//! many times the bytes needed.
 
 use std::ops::{Deref, Range};
 use std::sync::Arc;
@@ -51,7 +51,7 @@ impl Entries<'_> {
         Self::Plain { targets: Items::Owned(targets), weights: Some(Items::Owned(weights)) }
     }
 
-    /// The same entries for another graph, without a copy.
+    /// Lends the entries to another graph, without a copy.
     pub(crate) fn lent(&self) -> Entries<'_> {
         match self {
             Self::Plain { targets, weights } => Entries::Plain {

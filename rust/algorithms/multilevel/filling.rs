@@ -5,8 +5,8 @@
 //! is gone.
 //!
 //! The vertex that costs least moves first. What costs most is a rise above a cap, first of the bound that
-//! comes first. Then the cut counts. The neighbours of a vertex that moved are queued again ([`Moves`]), since
-//! it costs less to follow it: so an empty part grows along the edges.
+//! comes first. Then the cut counts. The neighbours of a vertex that moved are queued again ([`Moves`]),
+//! since it costs less to follow it: so an empty part grows along the edges.
 //!
 //! **Memory.** 4 bytes per vertex, and a queue of one and a quarter entries per vertex.
 
@@ -23,7 +23,7 @@ const EMPTIEST: usize = 4;
 /// Vertices with more neighbours are not queued again when one of these moves.
 const HUB: usize = 256;
 
-/// What a move costs: the rise above each cap, and the loss for the cut.
+/// The cost of a move: the rise above each cap, and the loss for the cut.
 type Cost<const D: usize> = (Load<D>, i64);
 
 /// Gives every part its least number of vertices.
@@ -44,8 +44,8 @@ impl<const D: usize> Refiner<D> for Fill {
     }
 }
 
-/// Moves vertices from parts with more than their mark of them to parts with fewer, until there are none of
-/// one kind. Without marks there is nothing to do.
+/// Moves vertices from parts above their marks to parts below, until one of the two kinds of parts is gone.
+/// Without marks there is nothing to do.
 pub(crate) fn fill<const D: usize>(
     graph: &Graph<D>,
     assignment: &mut Assignment<D>,

@@ -1,9 +1,9 @@
 //! Fixed vertices, which must be in a given part.
 //!
 //! Each has the number of that part as its *label*. All others, which are free, have [`NONE`]. A vertex of a
-//! coarser graph has the label of any fixed vertex in it, since clusters hold fixed vertices of one part at
-//! most. Whoever moves vertices asks [`Graph::may_move`]. Where groups of parts are partitioned first, as in
-//! recursive bisection, labels name the groups ([`Graph::for_groups`]).
+//! coarser graph has the label of any fixed vertex in it, since a cluster holds fixed vertices of at most one
+//! part. Code that moves vertices asks [`Graph::may_move`]. Where groups of parts are partitioned first, as
+//! in recursive bisection, labels name the groups ([`Graph::for_groups`]).
 //!
 //! **Memory.** 4 bytes per vertex, if any is fixed.
 

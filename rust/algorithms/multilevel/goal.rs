@@ -1,4 +1,4 @@
-//! What users ask of a partition: bounds, sizes and fixed vertices to keep, and what there should be few of.
+//! The goal of a partition: bounds, sizes and fixed vertices to keep, and the objective to minimize.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::capacity::{BalanceOn, Shares, Weights, validate_balance, validate_par
 use crate::graph::Csr;
 use crate::partition::parameters::Ranges;
 
-/// Bounds at most, that on vertices included.
+/// Most bounds, including the bound on vertices.
 pub(crate) const MOST_BOUNDS: usize = 8;
 
 /// See [`Bound::is_loose`].
@@ -41,7 +41,7 @@ impl Bound {
         }
     }
 
-    /// What `v` weighs.
+    /// Weight of `v` under the bound.
     pub(super) fn weight(&self, csr: &Csr, v: u32) -> u64 {
         match self {
             Bound::Volume(_) => u64::from(csr.degree(v)) + 1,
@@ -102,7 +102,7 @@ fn validate(bounds: &[Bound], n: u64) -> Result<()> {
     Err(Error::parameter("balance_on", what))
 }
 
-/// What a partition has to keep, and should have little of.
+/// The constraints and the objective of a partition.
 #[derive(Debug, Clone)]
 pub struct Goal {
     /// Number of parts.
@@ -114,7 +114,7 @@ pub struct Goal {
     pub min_balance: Option<f64>,
     /// Further bounds, in the order in which they are enforced.
     pub bounds: Vec<Bound>,
-    /// What is minimized.
+    /// The quantity to minimize.
     pub objective: Objective,
     /// Parts on each machine, if an edge between machines costs more than others.
     pub machines: Option<Vec<u32>>,
@@ -160,7 +160,7 @@ impl Goal {
         self.least(n).map(|_| ())
     }
 
-    /// The size of a graph of `n` vertices and `entries` entries under this goal, for so many threads.
+    /// The size of a graph of `n` vertices and `entries` entries under this goal, for `threads` threads.
     pub(super) fn size(&self, n: u64, entries: u64, threads: u64) -> Size {
         let bounds = (1 + self.bounds.len()).next_power_of_two() as u64;
         Size { n, entries, k: self.k.into(), bounds, threads }
@@ -181,8 +181,8 @@ impl Goal {
         self.fixed.as_ref().map(|fixed| &fixed[..]).filter(|fixed| fixed.iter().any(|&part| part != NONE))
     }
 
-    /// Bytes for labels of fixed vertices: of a graph of `n` vertices, of its levels, and of one problem of groups
-    /// of parts.
+    /// Bytes for labels of fixed vertices: of a graph of `n` vertices, of its levels, and of one problem of
+    /// groups of parts.
     pub(super) fn memory(&self, n: u64) -> u64 {
         if self.fixed.is_some() { n.saturating_mul(12) } else { 0 }
     }
@@ -212,8 +212,8 @@ impl Goal {
         lines
     }
 
-    /// The vertices that each part gets at least. Refuses fixed vertices that cannot be on a graph of `n` vertices,
-    /// where no part may have more vertices than its cap.
+    /// The least number of vertices of each part. Refuses fixed vertices that cannot be on a graph of `n`
+    /// vertices, where no part may have more vertices than its cap.
     pub(super) fn least(&self, n: u64) -> Result<Vec<u64>> {
         let shares = self.shares()?;
         let fixed = self.count_fixed(n)?;
@@ -262,7 +262,7 @@ impl Goal {
     }
 }
 
-/// Vertices that each part gets at least.
+/// The least number of vertices of each part.
 fn least(min_balance: Option<f64>, n: u64, shares: &Shares) -> Result<Vec<u64>> {
     let k = shares.k();
     let Some(ratio) = min_balance.filter(|&ratio| ratio != 0.0) else { return Ok(vec![0; k as usize]) };

@@ -14,7 +14,7 @@ use super::refiner::{Refiner, Size};
 use crate::base::{NONE, Result};
 use crate::capacity::{fits, plus};
 
-/// Passes at most. Another pass pays if at least one vertex in `FEW` moves.
+/// Most passes. Another pass pays if at least one vertex in `FEW` moves.
 const PASSES: u32 = 8;
 const FEW: u64 = 1000;
 

@@ -49,7 +49,7 @@ use crate::base::{Buffer, NONE, Result, Run, splitmix64};
 use crate::capacity::{Load, excess, fits, minus, plus};
 use crate::sets::{Bits, SparseSums};
 
-/// Iterations at most.
+/// Most iterations.
 const ITERATIONS: u32 = 16;
 /// How many iterations in a row may gain less than [`LEAST_GAIN`].
 const PATIENCE: u32 = 3;

@@ -40,13 +40,13 @@ impl Migration {
         (old != NONE).then_some((old, self.price))
     }
 
-    /// What `v` pays to leave `part`: the price if it is its old part, else 0.
+    /// The penalty of `v` for leaving `part`: the price if it is its old part, else 0.
     #[inline(always)]
     pub fn penalty(&self, v: u32, part: u32) -> u32 {
         if self.old[v as usize] == part { self.price } else { 0 }
     }
 
-    /// What `v` pays for being in `part`: the price if it had another part, else 0.
+    /// The penalty of `v` for being in `part`: the price if it had another part, else 0.
     #[inline(always)]
     pub fn due(&self, v: u32, part: u32) -> u32 {
         if [NONE, part].contains(&self.old[v as usize]) { 0 } else { self.price }

@@ -24,8 +24,8 @@ impl Objective {
 pub(super) struct Machines<'a, const D: usize> {
     /// Number of parts on each.
     pub parts: &'a [u32],
-    /// What each part may weigh if there are as many parts as machines. `None` if machines have different numbers of
-    /// parts, which are all alike.
+    /// Caps of a partition with one part per machine. `None` if all parts are alike but machines have
+    /// different numbers of parts.
     pub plain: Option<&'a [Load<D>]>,
 }
 

@@ -32,8 +32,8 @@ use crate::graph::Csr;
 use crate::partition::validate_start;
 use crate::sets::Groups;
 
-/// Vertices of a cluster of the first level, at most, and by how much more a cluster of each further level
-/// may hold.
+/// Most vertices of a cluster of the first level, and the factor by which clusters of each further level may
+/// be larger.
 const SMALLEST: u64 = 16;
 const GROWTH: u64 = 8;
 /// Rounds of label propagation.
@@ -47,7 +47,8 @@ const PER_VERTEX: u64 = 40;
 const PER_ENTRY: u64 = 8;
 const PER_ENTRY_IN_FILES: u64 = 20;
 
-/// The ids of the vertices in their new order. With parts, those of part 0 come first, then those of part 1.
+/// The ids of the vertices in their new order. With parts, the vertices of part 0 come first, then part 1,
+/// and so on.
 pub fn order(csr: &Csr, parts: Option<(&[u32], u32)>, seed: u64, run: &Run) -> Result<Buffer<u32>> {
     let (n, entries) = (csr.graph().n, csr.num_entries());
     parts.map_or(Ok(()), |(part_of, k)| validate_start(part_of, k, n))?;
@@ -103,7 +104,7 @@ impl Store<1> for Nested {
     }
 }
 
-/// Whether the contraction of a graph with so many entries fits into memory.
+/// Whether the contraction of a graph with `entries` entries fits into memory.
 fn fits(n: u64, entries: u64, run: &Run) -> bool {
     PER_VERTEX.saturating_mul(n).saturating_add(PER_ENTRY.saturating_mul(entries)) <= run.budget()
 }

@@ -33,8 +33,8 @@ const PART: u64 = 16;
 const FEW_PARTS: u64 = 64;
 
 impl Size {
-    /// Bytes of the scratch space of all threads but the first, which is counted where it is used. Lists that are long
-    /// take no memory of a thread ([`SharedSums`](crate::sets::SharedSums)).
+    /// Bytes of the scratch space of all threads but the first, which is counted where it is used. Lists that
+    /// are long take no memory of a thread ([`SharedSums`](crate::sets::SharedSums)).
     pub fn of_threads(&self) -> u64 {
         let each = THREAD + RatingMap::memory_of_short() + PART * self.k;
         (most_threads(self.entries, self.threads) - 1).saturating_mul(each)
@@ -47,8 +47,8 @@ impl Size {
         entries.saturating_mul(per_entry).saturating_add(n * (80 + 24 * bounds)).saturating_add(128 * k)
     }
 
-    /// Has as many threads work as the budget of the run allows, if a size takes so much `memory`. The first is always
-    /// allowed.
+    /// Lets as many threads work as the budget of the run allows, but at least one. `memory` is that of a
+    /// size.
     pub fn limit_threads(self, run: &Run, what: &str, memory: impl Fn(&Size) -> u64) {
         let all = run.threads() as u64;
         let fits = |&threads: &u64| memory(&Size { threads, ..self }) <= run.budget();
@@ -81,8 +81,8 @@ pub trait Refiner<const D: usize>: Sync {
 /// Refiners in the order in which they run.
 pub(crate) type Refiners<const D: usize> = Vec<Box<dyn Refiner<D>>>;
 
-/// Runs the refiners, which are worth so many units of progress. Returns the quality of what they leave if the
-/// last of them found it.
+/// Runs the refiners, which count as `units` units of progress. Returns the quality of the result if the last
+/// of them found it.
 pub(crate) fn apply<const D: usize>(
     refiners: &[Box<dyn Refiner<D>>],
     problem: &Problem<D>,

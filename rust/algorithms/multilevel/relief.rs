@@ -10,7 +10,8 @@
 //! be divided among threads, or machines, in any way.
 //! 1. [`Relief::prices`]: the least price of each vertex of a part above its caps, and a histogram of the
 //!    weights by part and price. Histograms of other vertices are added ([`Histogram::add`]).
-//! 2. [`Relief::limits`]: for each part, the price below which vertices weigh a multiple of its surplus ([`OFFERED`]).
+//! 2. [`Relief::limits`]: for each part, the price below which vertices weigh a multiple of its surplus
+//!    ([`OFFERED`]).
 //! 3. [`Relief::offers`]: the vertices below that price, with their connections to their own parts and to the
 //!    [`TARGETS`] parts that take them at the least prices.
 //! 4. [`Relief::commit`]: moves them by ascending price, until no part is above its caps. When a vertex has
@@ -41,21 +42,22 @@ const WITHIN: f64 = 0.25;
 /// The least relief of a move, as a share of the relief of leaving alone: into parts above their caps, and
 /// others.
 const LEAST_RELIEF: [f64; 2] = [0.3, 0.1];
-/// By which share of its price a move may have become dearer since it was queued. Every move changes the
+/// A queued move is still accepted if its price has risen by at most this fraction. Every move changes the
 /// loads, and so the prices of all others, by a little.
 const STALE: f64 = 0.05;
 /// Parts with the most slack that are tried beside those with a connection.
 const EMPTIEST: usize = 4;
 /// Parts that an offer names.
 const TARGETS: usize = 4;
-/// What the offers of a part weigh, in terms of its surplus: under one bound, and under several, where targets
-/// fill up in one way or another. They are so many at least, and at most such a share of its vertices.
+/// Weight of the offers of a part, relative to its surplus: under one bound, and under several, where targets
+/// fill up in one way or another. A part makes at least `LEAST_OFFERS` offers, and at most the share
+/// `MOST_OFFERS` of its vertices.
 const OFFERED: [f64; 2] = [1.5, 3.0];
 const LEAST_OFFERS: u64 = 16;
 const MOST_OFFERS: f64 = 0.5;
-/// What memory is for.
+/// Purpose of the memory, for errors.
 const PRICES: &str = "prices of vertices";
-/// Bins that a thread keeps before it adds them to those of all threads.
+/// Bins that a thread keeps before it adds them to the shared ones.
 const BINS: usize = 1 << 10;
 /// Vertices whose offers a thread computes at a time.
 const OFFERS_AT_A_TIME: usize = 256;
@@ -73,12 +75,12 @@ pub struct Offer {
     connections: [u32; TARGETS],
 }
 
-/// Weights by part and price. Those of more vertices are added by appending their bins.
+/// Weights by part and price. Appending the bins of more vertices adds their weights.
 #[derive(Debug, Default)]
 pub struct Histogram<const D: usize> {
     /// The part and the code of the price, and the number of vertices. Bins may repeat.
     bins: Vec<[u64; 2]>,
-    /// What the vertices of each bin weigh.
+    /// Weight of the vertices of each bin.
     loads: Vec<Load<D>>,
 }
 
@@ -134,7 +136,7 @@ impl<const D: usize> Bin<D> {
 /// Bins by part and code of the price.
 type Bins<const D: usize> = FxHashMap<u64, Bin<D>>;
 
-/// Adds the bins of a thread to those of all, which are none if there is no memory for them.
+/// Adds the bins of a thread to the shared bins, which become `None` if memory for them is refused.
 fn add_all<const D: usize>(all: &mut Option<Bins<D>>, bins: &mut Bins<D>) {
     if all.as_mut().is_some_and(|all| all.try_reserve(bins.len()).is_err()) {
         *all = None;
@@ -193,7 +195,8 @@ impl<'a, const D: usize> Parts<'a, D> {
         (leave > 1e-12).then_some(leave)
     }
 
-    /// The loss per relief of a move to `part` of what relieves its own part by `leave`, if it is below `limit`.
+    /// The loss per relief of a move to `part` of what relieves its own part by `leave`, if it is below
+    /// `limit`.
     #[inline(always)]
     fn price(&self, part: u32, weight: Load<D>, leave: f64, loss: i64, limit: f64) -> Option<f64> {
         let part = part as usize;
@@ -369,8 +372,8 @@ impl<'a, const D: usize> Relief<'a, D> {
         offer.connections = best.map(|(.., w)| w);
     }
 
-    /// Calls `visit` with the parts that may take `v`, its connections to them, and the prices. It returns the limit
-    /// for those after.
+    /// Calls `visit` with the parts that may take `v`, its connections to them, and the prices. It returns
+    /// the limit for those after.
     #[inline(always)]
     fn each(
         &self,

@@ -4,8 +4,8 @@
 //!
 //! **Memory.** [`memory`]: beside the adjacency 72 bytes per vertex, and 8 more per further bound, however
 //! many edges there are. This holds the parts, the best parts so far, and the memory of [`Jet`] and
-//! [`Rebalance`]. With the communication volume as objective, the memory of [`halo`](super::halo) is needed instead. Each thread beyond the first
-//! takes 1 MB and 16 bytes per part.
+//! [`Rebalance`]. With the communication volume as objective, the memory of [`halo`](super::halo) is needed
+//! instead. Each thread beyond the first takes 1 MB and 16 bytes per part.
 //!
 //! **Algorithm.** A start that breaks a bound is rebalanced first. If it is far from balanced, its surplus is
 //! dealt out before. Then come rounds. Each begins with the best partition so far and has two steps.
@@ -14,11 +14,11 @@
 //! 2. *Greedy passes* ([`Greedy`]): vertices that gain move, the largest gain first, if the target part keeps
 //!    its caps.
 //!
-//! If the objective is the communication volume, the halo is refined ([`halo`](super::halo)): in even rounds directly, in
-//! odd rounds after Jet. If parts are on machines, an edge between machines costs more than others
-//! ([`prices`](super::prices)).
+//! If the objective is the communication volume, the halo is refined ([`halo`](super::halo)): in even rounds
+//! directly, in odd rounds after Jet. If parts are on machines, an edge between machines costs more than
+//! others ([`prices`](super::prices)).
 //!
-//! The result of a round is kept if it exceeds the caps less, or exceeds them as much and is better by the
+//! The result of a round is kept if it exceeds the caps less, or by the same amount and is better by the
 //! objective. So a start within its bounds never gets worse. Rounds end by the same rules as in
 //! [`effort`](super::scheme::effort).
 //!
@@ -31,7 +31,7 @@
 //! geometric mean, 0.71, 0.74 and 0.83 of GREM's, 0.66, 0.73 and 0.81 of SIGMA's under both its bounds, and
 //! 0.93, 0.93 and 0.96 of METIS's (16 graphs). Where all rounds have the same slack and lenience, the cut is
 //! 2 to 6 % larger. It took at most 47 bytes per vertex beside the parts to start with (n = 2^21, 8 parts,
-//! all vertices in one of them at first).
+//! all vertices initially in one of them).
 //!
 //! **Source.** The source of [`Jet`].
 

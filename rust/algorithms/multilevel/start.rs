@@ -1,4 +1,4 @@
-//! What a partition begins with: nothing, given parts, or old parts that most vertices keep.
+//! The start of a partition: nothing, given parts, or old parts that most vertices keep.
 
 use super::keeping::{self, OldParts};
 use super::objective::{self, Machines};
@@ -10,10 +10,10 @@ use super::semi_external::{Path, Placement, path};
 use super::{rounds, topology};
 use crate::base::{Buffer, Result, Run};
 
-/// What an edge between machines costs where given parts are improved.
+/// The cost of an edge between machines where given parts are improved.
 const PRICE: u32 = 8;
 
-/// What a partition begins with.
+/// The start of a partition.
 #[derive(Clone, Copy)]
 pub(crate) enum Start<'a> {
     /// Nothing: the graph is coarsened, with levels where the placement says.
@@ -27,7 +27,8 @@ pub(crate) enum Start<'a> {
 }
 
 impl Start<'_> {
-    /// Whether lists are read in the order of the vertices only, since they lie in files or replicas share them.
+    /// Whether lists are read in the order of the vertices only, since they lie in files or replicas share
+    /// them.
     pub(super) fn is_in_order(self) -> bool {
         match self {
             Start::Anew(_, placement) => placement.plan.path != Path::Memory,
@@ -48,7 +49,7 @@ impl Start<'_> {
         }
     }
 
-    /// Parts of the vertices under so many bounds, and the number of rounds. See [`Scheme::new`].
+    /// Parts of the vertices under `bounds` bounds, and the number of rounds. See [`Scheme::new`].
     pub(super) fn parts<const D: usize>(
         self,
         problem: &Problem<D>,

@@ -45,12 +45,12 @@ use super::scheme::initial::sum;
 use crate::base::{Buffer, Error, NONE, Result, reserved, splitmix64};
 use crate::capacity::Load;
 
-/// What an edge between machines costs where the plain partition is improved, and where the flat one is.
+/// The cost of an edge between machines where the plain partition is improved, and where the flat one is.
 const PRICES: [u32; 2] = [2, 8];
 /// The largest cut between machines, relative to that of the plain partition, and the largest whole cut,
 /// relative to that of the flat one. Above these, edges cost more.
 const TOLERANCES: [f64; 2] = [1.01, 1.04];
-/// What an edge above a tolerance costs.
+/// The cost of an edge above a tolerance.
 const FINES: [u64; 2] = [64, 8];
 
 /// Refuses machines whose parts are not `k` in all.

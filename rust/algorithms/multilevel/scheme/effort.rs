@@ -43,7 +43,7 @@ pub enum Effort {
     Default,
     /// As `Default`, and then rounds of improvement.
     Best {
-        /// Rounds at most.
+        /// Most rounds.
         rounds: Option<u64>,
         /// No further round begins later.
         time_limit: Option<Duration>,
@@ -61,7 +61,7 @@ impl Effort {
         matches!(self, Effort::Best { .. })
     }
 
-    /// Rounds at most.
+    /// Most rounds.
     pub fn rounds(self) -> u64 {
         if let Effort::Best { rounds, .. } = self { rounds.unwrap_or(ROUNDS) } else { 0 }
     }

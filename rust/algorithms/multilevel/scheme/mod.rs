@@ -13,14 +13,14 @@
 //! the way back.
 //!
 //! Every level is rebalanced, and refined by bounded Jet ([`Jet`]). Where the table of gains is small or the
-//! boundaries of the parts are short, FM follows ([`Fm`]), but not with little effort. Jet gains less than FM on meshes, grids
-//! and roads. Minimum cuts between pairs of parts ([`Flows`]) come last where boundaries are short: in the V-cycle,
-//! and with the best effort on all levels.
+//! boundaries of the parts are short, FM follows ([`Fm`]), but not with little effort. Jet gains less than FM
+//! on meshes, grids and roads. Minimum cuts between pairs of parts ([`Flows`]) come last where boundaries are
+//! short: in the V-cycle, and with the best effort on all levels.
 //!
 //! **Figures.** On 26 real and generated graphs (k = 4, 8, 32, two seeds each), the V-cycle lowers the cut by
 //! 1.3 %, the caps in combinations by 1.1 %, and FM on short boundaries by 2 % on meshes and the like with 32
-//! parts, up to 13 %. Flows in the V-cycle lower it by 0.8 to 1.6 % on meshes and the like and by 0.1 % on the
-//! others. With the best effort they lower it by 2 to 5 % on meshes, grids and circuits.
+//! parts, up to 13 %. Flows in the V-cycle lower it by 0.8 to 1.6 % on meshes and the like and by 0.1 % on
+//! the others. With the best effort they lower it by 2 to 5 % on meshes, grids and circuits.
 //!
 //! **Source.** Combination: Sanders and Schulz, "Distributed Evolutionary Graph Partitioning", ALENEX 2012,
 //! section 4.1.
@@ -43,8 +43,8 @@ use crate::capacity::Load;
 use crate::exec::side_by_side;
 pub use effort::Effort;
 
-/// Several attempts are made on a level with at most this part of the entries: one in `FEW`. With the least
-/// effort the only attempt begins earlier.
+/// The attempts start on the first level with at most 1/FEW of the entries. With the least effort the only
+/// attempt starts earlier.
 const FEW: [u64; 2] = [12, 4];
 /// Least number of attempts on a graph that could not be coarsened that far, unless it is large.
 const LEAST_ATTEMPTS: u64 = 2;
@@ -52,10 +52,10 @@ const LEAST_ATTEMPTS: u64 = 2;
 const LARGE: u64 = 1 << 22;
 /// Rounds of label propagation on the finest levels, and on those of the attempts and under several bounds.
 const ROUNDS: [u32; 2] = [2, 1];
-/// Clusters per part, at least: in a bisection, when rated by weight, and otherwise. This caps the weight of
-/// a cluster.
+/// Minimum clusters per part: in a bisection, when rated by weight, and otherwise. This caps the weight of a
+/// cluster.
 const CLUSTERS_PER_PART: [u64; 3] = [6, 8, 24];
-/// Clusters per part under several bounds, at least. Large clusters could not be moved until all bounds hold.
+/// Minimum clusters per part under several bounds. Large clusters could not be moved until all bounds hold.
 const CLUSTERS_OF_MANY: u64 = 60;
 /// Ratio of the mean square to the squared mean of the degrees from which on a graph is *skewed*.
 const SKEWED: f64 = 25.0;
@@ -65,12 +65,12 @@ const STALLED: [f64; 2] = [0.8, 0.95];
 /// If a level keeps more of the entries than this, small clusters do not pay. They are rated by weight from
 /// then on.
 const DENSE: f64 = 0.7;
-/// Gains in the table of a small graph, at most. On a large graph: entries of the graph per gain in the
-/// table.
+/// Most gains in the table of a small graph. On a large graph: entries of the graph per gain in the table.
 const TABLE: [u64; 2] = [1 << 20, 8];
 /// Iterations of Jet on a level: by default, with little effort and with the least.
 const ITERATIONS: [u32; 3] = [12, 4, 1];
-/// With little effort and with the least, so many fewer on the given graph, where they take most of the time.
+/// Iterations fewer on the given graph, where they take most of the time, with little effort and with the
+/// least.
 const FEWER: u32 = 1;
 /// See [`Jet::slack`].
 const SLACK: f64 = 0.1;
@@ -108,8 +108,8 @@ pub struct Scheme {
 }
 
 impl Scheme {
-    /// The scheme for a graph with so many bounds: 0 if there is one on volume alone, as for edge partitions,
-    /// which gain little from a second attempt.
+    /// The scheme for a graph with `bounds` bounds: 0 if there is one on volume alone, as for edge
+    /// partitions, which gain little from a second attempt.
     pub fn new(bounds: usize, effort: Effort) -> Self {
         use Rating::{Density, Weight};
         let (ratings, coarsest) = match (bounds, effort) {
@@ -223,16 +223,17 @@ impl Scheme {
         self.ratings.first().copied().ok_or_else(missing)
     }
 
-    /// The best of several attempts, combined with each of the others. The graph that was coarsened for them had so many
-    /// entries.
+    /// The best of several attempts, combined with each of the others. The graph that was coarsened for them
+    /// had `given` entries.
     fn best<const D: usize>(&self, problem: &Problem<D>, given: u64, units: u64) -> Result<Solution> {
         let &Problem { graph, caps, run, .. } = problem;
         let seed = |index: usize| splitmix64(problem.seed ^ splitmix64(index as u64 + 1));
-        // A graph that did not get small is not worth as many attempts.
+        // A graph that did not get small is not worth all attempts.
         let least = if given < LARGE { LEAST_ATTEMPTS } else { 1 };
         let affordable = (given / graph.num_entries().max(1)).max(least);
         let ratings = &self.ratings[..self.ratings.len().min(affordable as usize)];
-        // Attempts side by side take no more memory than the given graph unless there are more of them than that.
+        // Attempts side by side take no more memory than the given graph unless there are more of them than
+        // that.
         let at_once = ratings.len().min(run.threads()) as u64;
         let (n, entries) = (graph.len() as u64, graph.num_entries());
         let each = Size { n, entries, k: caps.len() as u64, bounds: D as u64, threads: 1 }.of_partition();
@@ -356,7 +357,7 @@ struct SchemePolicy<'a, const D: usize> {
     how: Coarsening,
     /// Vertices of a graph that is small enough.
     coarsest: usize,
-    /// What a cluster may weigh.
+    /// Cap on the weight of a cluster.
     cap: Load<D>,
     /// Units of progress that are left.
     left: u64,

@@ -9,8 +9,8 @@
 //!
 //! The lists are the same as those of the contraction in memory, in the same order.
 //!
-//! **Replicas** of a divided run spill the sums of their own vertices, each to a file that all of them see. Each
-//! sums a run of the buckets, which it reads from the files of all.
+//! **Replicas** of a divided run spill the sums of their own vertices, each to a file that all of them see.
+//! Each sums a run of the buckets, which it reads from the files of all.
 //!
 //! **Memory.** 4 bytes per vertex of the coarse graph and what that takes beside its lists; per thread the
 //! buffers of all buckets, and one bucket.
@@ -71,7 +71,7 @@ pub(crate) fn memory(entries: u64) -> u64 {
 
 /// Bytes of the directory, and of each worker.
 fn memory_of(entries: u64) -> (u64, u64) {
-    // A bucket ends early where the next cluster would be too much for it: so two make a whole one, at least.
+    // A bucket ends early where the next cluster would be too much for it: so two make at least a whole one.
     let buckets = 2 * (entries / bucket(entries)) + 1;
     let (directory, buffers) = spill::memory_of::<EdgeSum>(entries, buckets, entries / unit(entries) + 1);
     // The entries of a bucket, which their sums replace, and how many each cluster has.
@@ -94,7 +94,7 @@ pub fn contract<const D: usize>(
     lists.finish(weights_of(graph, clustering, run)?, run)
 }
 
-/// What the clusters weigh.
+/// Weight of each cluster.
 pub(super) fn weights_of<const D: usize>(
     graph: &Graph<D>,
     clustering: &Clustering,
@@ -250,7 +250,8 @@ impl Buckets {
     }
 }
 
-/// Ranges of the vertices of `graph` whose lists are here, each large enough to fill the buffers of all buckets.
+/// Ranges of the vertices of `graph` whose lists are here, each large enough to fill the buffers of all
+/// buckets.
 fn units<const D: usize>(graph: &Graph<D>) -> Vec<Range<u32>> {
     let enough = unit(graph.num_entries());
     let here = graph.here();
@@ -385,7 +386,7 @@ pub(super) struct ListFiles {
     chunk: [Vec<u32>; 2],
 }
 
-/// What memory is for.
+/// Purpose of the memory, for errors.
 const LISTS: &str = "lists on their way to files";
 /// Entries that are read or written at a time.
 const CHUNK: usize = 1 << 14;

@@ -1,8 +1,8 @@
 //! The multilevel partitioner for graphs whose lists do not fit into memory.
 //!
 //! The given graph is clustered and contracted where it lies. Once or twice, as the [`Path`] says, this gives
-//! a level whose lists lie in files, too ([`mod@contraction`]). Of the edges of the last one, the *top*, a
-//! sample is enough ([`sampling`]). The top is partitioned as any graph ([`Scheme`]). During uncoarsening
+//! a level whose lists also lie in files ([`mod@contraction`]). A sample of the edges of the last one, the
+//! *top*, is enough ([`sampling`]). The top is partitioned as any graph ([`Scheme`]). During uncoarsening
 //! every level is refined by bounded Jet, the given graph included. The memory grows with the vertices, and
 //! with the top.
 //!
@@ -10,11 +10,11 @@
 //! of the next level, which are larger and rated by weight. The caps of clusters are a share of a part.
 //!
 //! **Lists in files are packed** ([`Graph::packed`]) where they do not fit into the memory that is left. With
-//! weights and without, all entries stay in their order, so the result is the same. With k = 8, 2 threads, n
-//! = 2^20 and m = 16 M in a control group of 180 MB, it read 1.2 GB instead of 7.7 of an R-MAT graph, and 2.5
-//! instead of 5.1 of planted communities. It took 18 and 20 s of the processors instead of 16 and 14, and in
-//! the system 2.4 and 4.9 s instead of 9.6 and 6.2. Where a page cache holds all files anyway, packed lists
-//! take 15 to 50 % more time of the processors.
+//! weights and without, all entries stay in their order, so the result is the same. With k = 8, 2 threads,
+//! n = 2^20 and m = 16 M in a control group of 180 MB, it read 1.2 GB instead of 7.7 of an R-MAT graph, and
+//! 2.5 instead of 5.1 of planted communities. It took 18 and 20 s of the processors instead of 16 and 14, and
+//! 2.4 and 4.9 s in the kernel instead of 9.6 and 6.2. Where a page cache holds all files anyway, packed
+//! lists take 15 to 50 % more time of the processors.
 //!
 //! **Source.** Akhremtsev, Sanders and Schulz, "(Semi-)External Algorithms for Graph Partitioning and
 //! Clustering", ALENEX 2015; sampling of edges: Sanders, Schulz, Seemaier et al., "TeraPart: Memory-Efficient
@@ -45,9 +45,9 @@ use crate::graph::Csr;
 use contraction::{contract, summed};
 use sampling::Sample;
 
-/// Clusters per part on each level, at least: the cap of a cluster is the weight of a part divided by this.
+/// Minimum clusters per part on each level: the cap of a cluster is the weight of a part divided by this.
 const CLUSTERS_PER_PART: [u64; 2] = [200, 24];
-/// Vertices of a cluster of the first level, at most.
+/// Most vertices of a cluster of the first level.
 const LARGEST: u64 = 1000;
 /// Rounds of label propagation.
 const ROUNDS: u32 = 3;
@@ -239,7 +239,7 @@ impl<const D: usize> Policy<D> for FilesPolicy<'_, D> {
     }
 }
 
-/// What a cluster of the first level may weigh of a total, which the weights of `n` vertices add up to.
+/// Cap on the weight of a cluster of the first level, given the `total` weight of `n` vertices.
 fn smallest_cap(total: u64, clusters: u64, n: u64) -> u64 {
     let largest = u128::from(LARGEST) * u128::from(total) / u128::from(n.max(1));
     (total / clusters).min(u64::try_from(largest).unwrap_or(u64::MAX))

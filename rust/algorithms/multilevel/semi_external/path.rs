@@ -35,7 +35,7 @@ impl Path {
     }
 }
 
-/// Vertices per part that the last level in files may have on any path.
+/// The last level in files may have up to this many vertices per part.
 const CLUSTERS: u64 = 64;
 /// Paths and samples to choose from, those with the lowest cuts first.
 const PLANS: [Plan; 7] = [
@@ -76,8 +76,8 @@ impl Plan {
         (entries as f64 * self.sample) as u64
     }
 
-    /// Bytes of memory that the plan needs beside an adjacency of `n` vertices and `entries` entries, with so many
-    /// threads.
+    /// Bytes of memory that the plan needs beside an adjacency of `n` vertices and `entries` entries, with
+    /// `threads` threads.
     pub fn memory(self, multilevel: &Multilevel, n: u64, entries: u64, threads: usize) -> u64 {
         if self.path == Path::Memory {
             return multilevel.needed(n, entries, threads);
@@ -98,7 +98,7 @@ impl Plan {
 }
 
 /// Bytes that the levels below a graph of `n` vertices take while the last of them is partitioned: clusters
-/// of the graph, and of a level of half as many vertices.
+/// of the graph, and of a level of half the vertices.
 pub(crate) fn levels(n: u64, bounds: u64) -> u64 {
     n * (10 + 4 * bounds)
 }
@@ -110,9 +110,9 @@ pub(crate) fn memory_of_contraction(n: u64, bounds: u64) -> u64 {
 }
 
 impl Multilevel {
-    /// The plans to choose from and the bytes of memory that each needs with one thread, in order of preference. Each needs
-    /// less than the one before. So the choice, and with it the result, does not depend on the threads: where the rest of
-    /// the memory is too short for all, fewer work.
+    /// The plans to choose from and the bytes of memory that each needs with one thread, in order of
+    /// preference. Each needs less than the one before. So the choice, and with it the result, does not
+    /// depend on the threads: where the rest of the memory is too short for all, fewer work.
     pub fn plans(&self, n: u64, entries: u64) -> Vec<(Plan, u64)> {
         let asked = |plan: &Plan| self.path.is_none_or(|path| plan.path == path);
         let mut plans: Vec<(Plan, u64)> = Vec::new();

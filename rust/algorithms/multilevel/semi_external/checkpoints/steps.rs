@@ -48,7 +48,7 @@ impl Checkpoints {
         }
     }
 
-    /// What the steps depend on.
+    /// The key of the graph and the parameters, on which the steps depend.
     pub(in super::super) fn key(&self) -> u128 {
         self.key
     }
