@@ -34,7 +34,7 @@
 //! - `edges`: a graph as a stream of checked records, from files, arrays and temporary files, and their
 //!   weights.
 //! - `exec`: the few ways in which work is done in parallel.
-//! - `graph`: what identifies a graph, its degrees, its adjacency.
+//! - `graph`: the identity of a graph, its degrees, its adjacency.
 //! - `capacity`: bounds of parts, the least loaded part with slack, repair.
 //! - `partition`: the results, and the contract of a partitioner.
 //! - `measure`: the integers behind every measure of a partition.

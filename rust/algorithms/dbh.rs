@@ -25,7 +25,7 @@ use crate::graph::{Degrees, degrees};
 use crate::partition::parameters::{Seed, parameters};
 use crate::partition::{EdgePartition, EdgeParts, Need, Outcome, Partitioner, Prepared, Shape};
 
-/// How many records ahead data is prefetched.
+/// Records by which data is prefetched ahead.
 const AHEAD: usize = 24;
 
 parameters! {

@@ -164,7 +164,7 @@ pub fn named<T: Copy>(parameter: &'static str, what: &str, name: &str, known: &[
     })
 }
 
-/// A path on one line: what is no text is shown lossily, control characters are escaped.
+/// A path on one line: bytes that are not text are shown lossily, and control characters are escaped.
 pub fn shown(path: &Path) -> String {
     let text = path.to_string_lossy();
     text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()

@@ -181,7 +181,7 @@ impl<'a> Appender<'a> {
         if self.buffer.len() >= self.most { self.flush() } else { Ok(()) }
     }
 
-    /// Writes what was collected.
+    /// Writes the collected bytes.
     fn flush(&mut self) -> Result<()> {
         let mut buffer = std::mem::take(&mut self.buffer);
         self.write(&buffer)?;
@@ -199,7 +199,7 @@ impl<'a> Appender<'a> {
         Ok(())
     }
 
-    /// Writes what was collected. Returns the memory of the buffer.
+    /// Writes the collected bytes. Returns the memory of the buffer.
     pub(crate) fn finish(mut self) -> Result<Vec<u8>> {
         self.flush().map(|()| self.buffer)
     }
@@ -208,7 +208,7 @@ impl<'a> Appender<'a> {
 /// Where writing begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Start {
-    /// In a new file, in place of what is there.
+    /// In a new file, which replaces an existing one.
     Anew,
     /// At the end of a file.
     AtEnd,
@@ -221,7 +221,7 @@ pub(crate) struct ArrayWriter<'a, T> {
 }
 
 impl<'a, T: Item> ArrayWriter<'a, T> {
-    /// Creates `folder/name`. What is there is replaced.
+    /// Creates `folder/name`. An existing file is replaced.
     pub(crate) fn create(folder: &Path, name: &str, run: &'a Run) -> Result<Self> {
         Self::open(folder, name, Start::Anew, run)
     }

@@ -2,8 +2,8 @@
 
 use super::system::{Access, advise};
 
-/// How many rounds before its use data is prefetched, by what the loop goes over. More would leave the
-/// first-level cache before they are used, fewer come too late.
+/// Rounds by which data is prefetched ahead, by the items of the loop. With more, data would leave the
+/// first-level cache before its use. With fewer, it would come too late.
 pub(crate) mod ahead {
     /// Records, whose two ends are looked up. Measured with halos: twice as fast as without.
     pub(crate) const RECORDS: usize = 24;

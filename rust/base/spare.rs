@@ -46,7 +46,7 @@ unsafe impl GlobalAlloc for Allocator {
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: as the caller promises. What was refused has not moved.
+        // SAFETY: as the caller promises. Memory whose growth was refused has not moved.
         SPARE.again(size, || unsafe { System.realloc(memory, layout, size) })
     }
 
@@ -57,8 +57,8 @@ unsafe impl GlobalAlloc for Allocator {
 }
 
 impl Spare {
-    /// Allocates, and once more if that is refused and is small enough for the spare. Who asks for a large
-    /// array takes an error.
+    /// Allocates, and once more if that is refused and is small enough for the spare. Code that asks for a
+    /// large array handles the error.
     #[inline(always)]
     fn again(&self, size: usize, allocate: impl Fn() -> *mut u8) -> *mut u8 {
         let memory = allocate();

@@ -11,7 +11,8 @@ use std::collections::binary_heap::PeekMut;
 
 use crate::base::{NONE, Result, Run};
 
-/// How far above the level a part goes on from level to level; looks at it cost less than the heap.
+/// Distance above the level within which a part goes on from level to level. Scanning it costs less than the
+/// heap.
 const NEAR: u64 = 32;
 
 /// The load of a part that takes nothing any more.

@@ -103,7 +103,7 @@ impl Input {
         }
     }
 
-    /// Hands the records to `intake`. Returns what the input says of the graph.
+    /// Hands the records to `intake`. Returns the facts that the input states about the graph.
     pub(super) fn read(
         self,
         (file, metadata): (&File, &Metadata),

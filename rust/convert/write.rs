@@ -77,8 +77,8 @@ fn binedgelist(edges: &dyn EdgeStream, file: &mut AtomicFile, run: &Run) -> Resu
     each_block(edges, run, |_, records| file.append(bytemuck::cast_slice(records)))
 }
 
-/// Writes a METIS graph: each line lists the neighbours of a vertex, ascending, from 1. What METIS forbids is
-/// left out, with a note: loops, and records that repeat a pair, whose weights are added up.
+/// Writes a METIS graph: each line lists the neighbours of a vertex, ascending, from 1. Records that METIS
+/// forbids are left out, with a note: loops, and records that repeat a pair, whose weights are added up.
 fn metis(
     edges: &dyn EdgeStream,
     weights: Option<Scaled>,

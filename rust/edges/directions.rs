@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::{Directedness, Record};
 use crate::base::{Error, Result};
 
-/// Which directed edges the records of a graph are.
+/// The directed edges that the records of a graph stand for.
 #[derive(Debug, Clone)]
 pub enum Directions {
     /// All records are read alike.
@@ -74,7 +74,7 @@ impl Relations {
         }
     }
 
-    /// How many numbers there are.
+    /// All relation numbers, including those of reverse edges, are below this.
     pub fn num_numbers(&self) -> usize {
         self.reverses
             .iter()

@@ -16,7 +16,7 @@ use super::{EdgeStream, MAX_VERTICES, Record, plausible};
 use crate::base::npy::{Header, MAGIC};
 use crate::base::{Error, Result, shown};
 
-/// Which axis of a two-dimensional array has length 2.
+/// The axis of a two-dimensional array that has length 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
     /// (m, 2): one record a row.

@@ -56,8 +56,8 @@ pub unsafe trait EdgeStream: Sync {
     /// Reads the records `range` into `buf` (its old content is lost) and returns them.
     fn block<'a>(&'a self, range: Range<u64>, buf: &'a mut Vec<Record>) -> Result<&'a [Record]>;
 
-    /// Whether the records may change without notice. What is kept of them is compared with them before it is
-    /// used again.
+    /// Whether the records may change without notice. Data derived from them is compared with them before it
+    /// is used again.
     fn may_change(&self) -> bool {
         false
     }

@@ -8,7 +8,7 @@ use crate::base::{Error, Result};
 const CONVERT: &str = "Convert it first: `fastpart convert IN OUT.bin`";
 const NOTHING: &str = "fastpart reads headerless pairs of u32 or u64, and .npy";
 
-/// How files of other formats begin, what they are, and the remedy.
+/// The first bytes of files of other formats, the formats, and the remedies.
 const MAGICS: [(&[u8], &str, &str); 15] = [
     (
         b"PK\x03\x04",
@@ -35,8 +35,8 @@ const MAGICS: [(&[u8], &str, &str); 15] = [
     (b"\x7fELF", "an ELF program (magic 7f ELF)", NOTHING),
 ];
 
-/// Which other binary format a file begins like, and the remedy. The magic of bzip2 is also text: a digit and
-/// the digits of pi follow it.
+/// The other binary format that a file begins like, and the remedy. The magic of bzip2 is also text: a digit
+/// and the digits of pi follow it.
 pub(crate) fn other_format(head: &[u8]) -> Option<(&'static str, &'static str)> {
     if is_pickle(head) {
         let remedy = "Load it in Python, if you trust it, and pass its content to fp.open_graph";

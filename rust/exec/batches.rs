@@ -10,7 +10,7 @@ use crate::base::{Result, Run};
 
 /// Vertices that a thread decides about at a time.
 const SLICE: usize = 64;
-/// How many vertices ahead data is prefetched.
+/// Vertices by which data is prefetched ahead.
 const AHEAD: usize = 4;
 
 /// Decides about vertices, and stores the decisions.

@@ -26,8 +26,8 @@ use crate::base::{Error, Result, reserved};
 
 /// The way to the other replicas.
 pub trait Peers: Send + Sync {
-    /// Sends `mine` to all replicas. Returns what each of them sent, in the order of their numbers, its own
-    /// message included.
+    /// Sends `mine` to all replicas. Returns the messages of all replicas, in the order of their numbers, its
+    /// own included.
     fn exchange(&self, mine: Vec<u8>) -> Result<Vec<Vec<u8>>>;
 
     /// The folder that all replicas see.

@@ -7,7 +7,7 @@
 //! depends on the threads. While one thread commits, the others read the next batch. The stream order of a
 //! typed graph is that of [`scattered`](super::scattered).
 //!
-//! **Memory.** [`memory`]: the records of two batches, and what is left of them.
+//! **Memory.** [`memory`]: the records of two batches, and the records of these that survive.
 
 use std::num::NonZeroU64;
 use std::ops::Range;

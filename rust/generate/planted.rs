@@ -18,7 +18,7 @@
 //! and `sqrt` are used, and the logarithm and the cosine of `libm`, so that all machines agree on every bit.
 //!
 //! **Features** are the class's centroid plus unit Gaussian noise, the centroids so near each other that
-//! features alone tell only a part of the classes. What the neighbours know is worth learning.
+//! features alone tell only a part of the classes. The features of the neighbours add information.
 
 use std::f64::consts::TAU;
 use std::ops::Range;
@@ -214,7 +214,7 @@ fn gaussians(random: &mut Random) -> (f64, f64) {
 }
 
 /// A pseudo-random permutation of `0..n`: rounds of `x·odd + c` modulo a power of two and of `x ^ x >> half`,
-/// each of which can be undone. What leaves `0..n` goes on until it is back ("cycle walking").
+/// each of which can be undone. A number that leaves `0..n` goes on until it is back ("cycle walking").
 #[derive(Debug, Clone)]
 struct Permutation {
     n: u64,

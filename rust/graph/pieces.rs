@@ -168,8 +168,8 @@ impl Copied {
     }
 }
 
-/// Reads a piece: the degrees of its vertices, and its lists, which go to `at` in these files. Returns what
-/// its entries weigh.
+/// Reads a piece: the degrees of its vertices, and its lists, which go to `at` in these files. Returns the
+/// weight of its entries.
 fn read(
     piece: &Piece,
     head: Head,

@@ -330,7 +330,7 @@ mod tests {
         OwnedEdges::new(n.into(), (0..m).map(&mut record).collect()).unwrap()
     }
 
-    /// All pieces of a graph, and what identifies it.
+    /// All pieces of a graph, and its identity.
     fn pieces(edges: &OwnedEdges, symmetric: bool, [e, s]: [u64; 2], into: &Path) -> (Vec<Piece>, Identity) {
         let (run, [n, m]) = (Run::new(Some(2), None).unwrap(), [edges.num_vertices(), edges.num_edges()]);
         let counts = records(m, e).into_iter().map(|shard| {

@@ -200,7 +200,7 @@ impl Out {
     }
 }
 
-/// Which records are kept, in a file that is begun at the first one that is not.
+/// A byte per record that says whether it is kept, in a file that is begun at the first record that is not.
 struct Kept<'a> {
     path: Option<&'a Path>,
     file: Option<BufWriter<File>>,

@@ -156,7 +156,7 @@ impl Numbering {
         self.duplicate.as_ref()
     }
 
-    /// How many ids differ from the one before by blanks at their ends only.
+    /// Number of ids that differ from the id before only by blanks at their ends.
     pub fn blanks(&self) -> u64 {
         self.blanks
     }

@@ -1,4 +1,4 @@
-//! How far the labels of a part are from those of the graph.
+//! The distance of the labels of a part from those of the graph.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

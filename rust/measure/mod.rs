@@ -138,7 +138,7 @@ fn count_vertices(
     Ok(total(states, k as usize))
 }
 
-/// The sums of what the workers counted for each of `k` parts.
+/// The sums of the workers' counts for each of `k` parts.
 pub(crate) fn total(counts: Vec<Vec<u64>>, k: usize) -> Vec<u64> {
     counts.into_iter().fold(vec![0; k], |mut total, counts| {
         total.iter_mut().zip(counts).for_each(|(total, count)| *total += count);

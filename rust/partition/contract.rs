@@ -118,8 +118,8 @@ pub trait Partitioner: Ranges + TryFrom<Self::Parameters, Error: Refusal> {
     /// The memory that a graph of this size takes beside its adjacency.
     fn memory(&self, shape: &Shape, run: &Run) -> Need;
 
-    /// Says what the run is going to cost, before the adjacency is built. Returns the bytes that are to be
-    /// left free beside that, if they are more than the least.
+    /// Announces the costs of the run, before the adjacency is built. Returns the bytes that are to be left
+    /// free beside that, if they are more than the least.
     fn announce(&self, _input: &Input, _run: &Run) -> Option<u64> {
         None
     }

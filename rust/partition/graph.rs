@@ -9,7 +9,7 @@ use crate::edges::{ByRelation, Directedness, EdgeFile, EdgeStream, Io, OwnedEdge
 use crate::graph::csr::AdjacencyCache;
 use crate::graph::identity::find_num_vertices;
 
-/// A graph that is open: its records, and what the calls over it have in common.
+/// A graph that is open: its records, and the data that calls over it share.
 ///
 /// The adjacency is built by the first partitioner that reads it, and kept for others.
 pub struct Graph {

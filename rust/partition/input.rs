@@ -88,7 +88,7 @@ impl Reads for Arc<Csr> {
     }
 }
 
-/// A graph for which there is enough memory, with what the partitioner reads beside the records.
+/// A graph for which there is enough memory, with the data that the partitioner reads beside the records.
 pub struct Prepared<'a, R> {
     /// The adjacency, where the partitioner reads it.
     pub csr: R,
@@ -108,7 +108,8 @@ impl<'a, R> Prepared<'a, R> {
         self.input.shape()
     }
 
-    /// Whether a record has a direction. Only what depends on sampling, which draws in-edges, looks at it.
+    /// Whether a record has a direction. Only algorithms that depend on sampling, which draws in-edges, use
+    /// it.
     pub fn is_directed(&self) -> bool {
         self.input.directedness == Directedness::Directed
     }

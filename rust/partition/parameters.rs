@@ -129,7 +129,7 @@ pub trait Ranges {
     fn ranges(&self) -> Result<()>;
 }
 
-/// The parameters of a partitioner and what users read of it, as [`parameters!`](parameters) declares them.
+/// The parameters of a partitioner and its docs for users, as [`parameters!`](parameters) declares them.
 pub trait Parameters: Ranges + Sized {
     /// Its name everywhere.
     const NAME: &'static str;

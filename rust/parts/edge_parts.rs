@@ -153,7 +153,8 @@ impl Writer<'_> {
         Ok((of_vertex, sizes))
     }
 
-    /// Writes all but what is received. `touched` has the number of vertices listed so far.
+    /// Writes all files except the lists of received vertices. `touched` has the number of vertices listed so
+    /// far.
     fn write_all(
         &self,
         parts: &EdgeBuckets,
@@ -171,7 +172,7 @@ impl Writer<'_> {
         })
     }
 
-    /// Writes `vertices`, `degree`, `root` and the lists of what is sent, and numbers the set.
+    /// Writes `vertices`, `degree`, `root` and the lists of sent vertices, and numbers the set.
     fn write_vertices(
         &self,
         part: usize,
@@ -267,7 +268,7 @@ impl Writer<'_> {
         spill.seal(vec![writer])
     }
 
-    /// Writes what each part receives: its roots, by the parts that hold a leaf.
+    /// Writes the vertices that each part receives: its roots, by the parts that hold a leaf.
     fn write_receivers(&self, roots: &Roots, sizes: &[PartSizes]) -> Result<()> {
         let mut layout = Layout::default();
         roots.num_leaves.iter().for_each(|&leaves| layout.add_part(std::iter::once((0, leaves))));

@@ -32,7 +32,7 @@ const BUFFER: usize = 1 << 20;
 const SORTED_IDS: &str = ".wanted.npy";
 const SORTED_ROWS: &str = ".rows";
 
-/// Which rows to gather.
+/// The rows to gather.
 #[derive(Debug, Clone)]
 pub struct Gather {
     /// Directory of the parts.

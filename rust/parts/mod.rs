@@ -10,7 +10,7 @@
 //! halo is a ranked bit set (`local_set`), its rows are sorted in memory window by window (`layout`, `rows`).
 //! The row of a vertex is its rank in its part. One pass over the assignment counts all ranks, which the
 //! local ids need anyway, so that the rows of the halo in their own parts take no more memory and no search.
-//! What a part holds depends on the order of the records only, not on threads or buffers.
+//! The content of a part depends only on the order of the records, not on threads or buffers.
 //!
 //! Where the records have relations, a row is ordered by the number of the edge's relation, then by record.
 //! Records come by relation, so only the reverse edges of relations of their own have to be moved, behind the

@@ -171,7 +171,7 @@ impl Numbering {
         Some((duplicate.id.clone(), duplicate.rows[0], duplicate.rows[1]))
     }
 
-    /// How many ids differ from the one before by blanks only.
+    /// Number of ids that differ from the id before only by blanks.
     #[getter]
     fn blanks(&self) -> u64 {
         locked(&self.inner).as_ref().map_or(0, ingest::Numbering::blanks)

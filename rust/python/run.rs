@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use super::errors::raise;
 use fastpart::internals::base::{Error, Result, Run};
 
-/// How often signals are looked for.
+/// Time between two checks for signals.
 pub const POLL: Duration = Duration::from_millis(50);
 
 /// The options of every long call: threads, memory limit in bytes, and the progress callback.
@@ -89,7 +89,7 @@ fn watched(run: &Run, progress: Option<&Py<PyAny>>, work: Work<'_>) -> (Result<(
 }
 
 /// Runs `work` without the GIL on the calling thread, for calls that take milliseconds: no thread is started.
-/// What `work` asks now and then looks for signals every 50 ms.
+/// `work` calls its argument now and then, which checks for signals every 50 ms.
 pub fn in_place<R: Send>(
     py: Python<'_>,
     work: impl FnOnce(&dyn Fn() -> Result<()>) -> Result<R> + Send,

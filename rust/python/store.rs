@@ -51,8 +51,8 @@ pub fn write_vertex_parts<'py>(
     dicts.collect()
 }
 
-/// Which directed edges the records are. `relations` has the number of records of each relation, and the
-/// number of their reverse edges. Without it all records are read alike.
+/// The directed edges that the records stand for. `relations` has the number of records of each relation, and
+/// the number of their reverse edges. Without it all records are read alike.
 pub fn directions(
     edges: &dyn EdgeStream,
     directedness: &str,

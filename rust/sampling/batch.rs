@@ -1,4 +1,4 @@
-//! A batch in memory that is used again: what was sampled, and the features.
+//! A batch in memory that is used again: the sample and its features.
 
 use std::fmt::Debug;
 use std::sync::Arc;

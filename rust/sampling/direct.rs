@@ -177,7 +177,7 @@ impl DirectFile {
 struct Read {
     from: u64,
     to: u64,
-    /// Which of the rows.
+    /// The range of the rows.
     first: usize,
     end: usize,
 }

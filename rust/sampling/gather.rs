@@ -57,7 +57,7 @@ pub type PackStep<'a> = (&'a Pack, usize);
 #[derive(Clone, Debug)]
 pub struct Features {
     topology: Arc<Topology>,
-    /// Which part has which of the rows.
+    /// The rows of each part.
     space: Arc<RowSpace>,
     parts: Arc<[Option<MappedRows>]>,
     /// The files that are read past the page cache.
@@ -336,7 +336,7 @@ impl Features {
         self.direct.get(part).and_then(Option::as_ref)
     }
 
-    /// Which part has which of the rows.
+    /// The rows of each part.
     pub(super) fn space(&self) -> &Arc<RowSpace> {
         &self.space
     }
@@ -400,7 +400,7 @@ impl Features {
     }
 }
 
-/// How many files may stay open: half of what the operating system lets the process open.
+/// Most files that may stay open: half of the limit of the operating system.
 fn most_files() -> usize {
     most_open_files() / 2
 }

@@ -144,7 +144,7 @@ fn are_few(threshold: u32, degree: usize) -> bool {
 }
 
 impl Labor<'_> {
-    /// Brings what is kept of a long list into the cache.
+    /// Brings the order of a long list into the cache.
     fn prepare_long(&self, target: &Target) {
         match self.orders.get(list_of(target)) {
             Some(Order::Places(places)) => places.iter().step_by(LINE).for_each(|place| prefetch_at(place)),

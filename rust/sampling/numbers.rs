@@ -96,7 +96,7 @@ impl Numbers {
     pub(super) fn find(&self, threshold: u32, places: &[u32], found: &mut [u16]) -> usize {
         let mut count = 0;
         let mut put = |index: u16, wanted: bool| {
-            // Which of them are taken cannot be predicted, so there is no branch.
+            // It cannot be predicted which of them are taken, so there is no branch.
             found[count] = index;
             count += usize::from(wanted);
         };

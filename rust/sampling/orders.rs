@@ -63,7 +63,8 @@ pub(crate) struct Orders {
 }
 
 impl Orders {
-    /// None yet. Memory is taken as it is used. A tenth of what is free is an eighth of what may be used.
+    /// None yet. Memory is taken as it is used. A tenth of the free memory is an eighth of the memory that
+    /// may be used.
     pub(super) fn new(parts: &[Part]) -> Result<Self> {
         let edges: usize = parts.iter().map(Part::num_edges).sum();
         Self::within(parts, (edges + edges / 4).min((available() / 8) as usize / size_of::<u32>()))
@@ -276,7 +277,7 @@ impl Buckets<'_> {
     pub(super) fn find(&self, piece: Piece, found: &mut [u32], mut count: usize) -> usize {
         let mask = (1 << self.position) - 1;
         for entry in &self.entries[piece.begin as usize..piece.end as usize] {
-            // Which of them are taken cannot be predicted, so there is no branch.
+            // It cannot be predicted which of them are taken, so there is no branch.
             let entry = entry.load(Relaxed);
             found[count] = entry & mask;
             count += usize::from(entry.wrapping_sub(piece.least) <= piece.width);

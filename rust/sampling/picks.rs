@@ -1,7 +1,7 @@
 //! From the in-edges that were picked to places in the batch.
 //!
 //! Every step is a loop over many picks, which brings into the cache what the next step reads: local ids of
-//! sources, what is known of those in the halo, stamps.
+//! sources, rows of sources in the halo, stamps.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! How fast the disk of some files is.
+//! The speed of the disk of some files.
 //!
 //! **Requirements.** As of [`super::direct`]. Where files are only read through the page cache, there are no
 //! rates: what is in memory would be measured.

@@ -27,7 +27,7 @@ impl RowId for i64 {
     }
 }
 
-/// How many rows each part has, and which part has a row.
+/// The number of rows of each part, and the part of each row.
 #[derive(Debug)]
 pub struct RowSpace {
     /// First row of each part, and the number of rows.

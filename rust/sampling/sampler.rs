@@ -35,7 +35,7 @@ pub struct Settings<F = Option<usize>> {
     pub fanouts: Vec<F>,
     /// How they are picked.
     pub kind: Kind,
-    /// If seeds have times: only what was there before, and how it is picked, whatever `kind` is.
+    /// If seeds have times, only in-edges from before them are sampled, by a strategy that replaces `kind`.
     pub temporal: Option<Temporal>,
     /// Seed of all draws.
     pub seed: u64,
@@ -45,7 +45,7 @@ pub struct Settings<F = Option<usize>> {
     pub edges: EdgeColumns,
 }
 
-/// Which batch of which epoch.
+/// A batch of an epoch.
 #[derive(Debug, Clone, Copy)]
 pub struct Place {
     /// The epoch.

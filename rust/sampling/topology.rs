@@ -1,8 +1,8 @@
 //! The in-edges of all vertices, as the parts of a directory hold them.
 //!
 //! A vertex is a *row*: parts in order, and the inner vertices of each. Tables are indexed by rows, which are
-//! u32 and without gaps. What the parts hold names a source by its place among the local vertices of the
-//! part. If it is inner, that is its row. If it is in the halo, the row is looked up (`halo`).
+//! u32 and without gaps. The files of a part name a source by its place among the local vertices of the part.
+//! If it is inner, that is its row. If it is in the halo, the row is looked up (`halo`).
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};

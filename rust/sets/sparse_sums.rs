@@ -14,7 +14,7 @@ const LEAST: usize = 64;
 
 /// Sums by part. A sum that is added to stays above 0 until all are cleared.
 pub struct SparseSums<T> {
-    /// One sum per part. Behind the last, that of what has no part.
+    /// One sum per part. The last one is the sum of items without a part.
     sums: Vec<T>,
     /// The first `touched` are the parts with a sum, in the order in which they came.
     parts: Vec<u32>,

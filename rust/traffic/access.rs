@@ -1,4 +1,4 @@
-//! How often the vertices are in the batches of a part, by their probabilities.
+//! The expected number of times that each vertex is in the batches of a part, from probabilities.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -58,8 +58,8 @@ pub(crate) fn accesses(
     Ok(missed)
 }
 
-/// How often a step is expected to sample an in-edge of each vertex of a graph with one relation, if a part
-/// has the `seeds`.
+/// The expected number of samples of an in-edge of each vertex in a step, in a graph with one relation, if a
+/// part has the `seeds`.
 pub(crate) fn expected_samples(
     edges: &dyn InEdges,
     degrees: &[u32],
@@ -100,7 +100,7 @@ fn fixed(value: f64) -> u64 {
     (value.min(CERTAIN) * ONE) as u64
 }
 
-/// Which of the relations of a level is followed.
+/// The place of a relation among those of a level.
 #[derive(Clone, Copy)]
 struct Turn {
     /// The first: it counts the level.

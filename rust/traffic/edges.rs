@@ -72,7 +72,7 @@ impl<'a> Degrees<'a> {
 pub struct GraphEdges<'a> {
     /// The records.
     pub records: &'a dyn EdgeStream,
-    /// Which directed edges they are.
+    /// The directed edges that they stand for.
     pub directions: &'a Directions,
 }
 

@@ -7,8 +7,9 @@
 //! probability that a vertex is in a level of its batches. A vertex of in-degree d that is in level h with
 //! probability p samples each in-edge with q = min(1, f/d) p. A source is missed by all of its out-edges with
 //! the product of 1 - q, as if these were independent, and is in no level with the product over the levels.
-//! `samples` samples up to 64 batches at once. What they fetch is the prediction. The mean of both ranks the
-//! vertices for a cache. What a cache saves is counted in the half of the batches that did not rank it.
+//! `samples` samples up to 64 batches at once. The rows that they fetch are the prediction. The mean of both
+//! ranks the vertices for a cache. The savings of a cache are counted in the half of the batches that did not
+//! rank it.
 //!
 //! **Memory.** 16 bytes per vertex, and 28 per vertex and part. Up to eight parts are followed together, as
 //! many as fit.

@@ -18,7 +18,7 @@ const BATCHES: u64 = 64;
 /// Bytes per vertex and part.
 pub(crate) const BYTES: u64 = 24;
 
-/// Which steps are sampled: of several epochs, where one has few.
+/// The steps that are sampled, from several epochs if one has few.
 #[derive(Debug, Clone)]
 pub(crate) struct Samples {
     steps: u64,

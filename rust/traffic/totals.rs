@@ -1,4 +1,5 @@
-//! The rows that each part reads and fetches in an epoch, and what a cache of the most accessed ones saves.
+//! The rows that each part reads and fetches in an epoch, and the savings of a cache of the most accessed
+//! ones.
 
 use super::access;
 use super::edges::{Degrees, InEdges};
@@ -42,7 +43,7 @@ impl Cache {
         }
     }
 
-    /// How many of the best rows, the best first, it holds. `most` is what [`Cache::most`] says.
+    /// The number of the best rows, best first, that the cache holds. `most` is what [`Cache::most`] says.
     fn held(self, most: u64, best: &[u32], types: &Types) -> usize {
         let most = most.min(best.len() as u64) as usize;
         let Self::Bytes(bytes) = self else { return most };
@@ -55,7 +56,7 @@ impl Cache {
     }
 }
 
-/// The types of the vertices, and what a row of each is worth to a cache.
+/// The types of the vertices, and the worth of a row of each to a cache.
 struct Types {
     /// Where each range of vertices of one type ends, and the type.
     ranges: Vec<(u32, u16)>,
@@ -125,8 +126,8 @@ const FIXED: u64 = 4 + 12;
 const GROUP: u64 = 8;
 
 /// For each vertex the expected number of steps of the epoch whose batch has it, if a part has the `seeds`.
-/// It is the mean of what probabilities and sampled batches say. The first know rare vertices, the second
-/// what comes together.
+/// It is the mean of what probabilities and sampled batches say. Probabilities cover rare vertices, and
+/// samples cover vertices that come together.
 pub fn expected_steps(
     edges: &dyn InEdges,
     mut seeds: Vec<u32>,
@@ -267,8 +268,7 @@ impl Found {
     }
 
     /// Moves the `most` vertices of the largest expectations, times their worth, to the front, in their
-    /// order. What is sampled in the batches of `ranking` counts for all, so that the others can tell what is
-    /// saved.
+    /// order. The samples in the batches of `ranking` count for all, so that the others can tell the savings.
     fn most_accessed(
         &self,
         vertices: &mut [u32],

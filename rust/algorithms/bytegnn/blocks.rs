@@ -18,7 +18,7 @@ use crate::sets::Groups;
 pub struct Blocks {
     centres: Buffer<u32>,
     members: Groups,
-    /// How far each vertex of a block is from its centre.
+    /// Distance of each vertex of a block from its centre.
     distance: Buffer<u8>,
 }
 

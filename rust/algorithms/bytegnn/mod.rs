@@ -8,7 +8,7 @@
 //!
 //! **Algorithm.** Every vertex of a split is the *centre* of a block. A vertex within `hops` of a centre
 //! joins the block that reaches it first ([`blocks`]). The blocks then go to parts, one after the other
-//! ([`assignment`]). What no block reaches is streamed by LDG into the slack that is left
+//! ([`assignment`]). LDG streams the vertices that no block reaches into the slack that is left
 //! ([`place_rest`](crate::algorithms::vertex_streams::place_rest)).
 //!
 //! The paper places blocks in descending order of their largest number of vertices of one split. But centres
@@ -113,9 +113,9 @@ parameters! {
     /// ``train``, and if there are any ``val`` and ``test``: vertex ids, or bool masks of length n, or a
     /// table. It needs ``train``.
     splits: Option<Splits>;
-    /// Which row of ``train_masks`` (and so on) of shape (s, n) to use.
+    /// The row of ``train_masks`` (and so on) of shape (s, n) to use.
     split: Option<Whole<0, { 1 << 31 }>>;
-    /// How far blocks reach: the number of layers of the model.
+    /// Radius of the blocks: the number of layers of the model.
     hops: Whole<0, 255> = 2;
     /// ``a, b, c`` of the score, from 0 to 1: how much training, validation and test vertices count.
     weights: Shares = vec![1.0 / 3.0; SPLITS];

@@ -39,7 +39,7 @@ impl Piece {
         })
     }
 
-    /// How many of its vertices are in a split of `set`.
+    /// Number of its vertices in a split of `set`.
     fn of(self, set: usize) -> u64 {
         u64::from(self.splits as usize & set != 0)
     }
@@ -143,7 +143,7 @@ impl Slack {
         self.open = std::array::from_fn(|set| self.loads.iter().map(|&load| self.open_in(load, set)).sum());
     }
 
-    /// How many vertices, each in any split of `set`, a part with this load has slack for.
+    /// Number of vertices, each in any split of `set`, that a part with this load has slack for.
     fn open_in(&self, load: Load<BOUNDS>, set: usize) -> u64 {
         let left = |bound: usize| self.cap[bound].saturating_sub(load[bound]);
         let of_splits = (0..SPLITS).filter(|split| set >> split & 1 == 1).map(|split| left(1 + split)).sum();

@@ -1,4 +1,4 @@
-//! Loads of the parts, and what they add to the score of each.
+//! Loads of the parts, and their term in the score of each.
 //!
 //! The term of part p is `(max_e - e_p) * s_e + (max_r - r_p) * s_r`, evaluated in this order in f64: `e`
 //! counts records, `r` replicas. It is kept up to date per part, so that scoring only reads it. All terms

@@ -76,7 +76,7 @@ fn each_loop(
 
 /// The parts of the vertices with a loop.
 struct Rows {
-    /// Which vertices have one.
+    /// The vertices with a loop.
     bits: Bits,
     /// Number of these before each word of the bits: the row of the first.
     before: Buffer<u32>,

@@ -14,8 +14,8 @@
 //! **Parallelism.** One thread places the records: each sees the state that the one before left, so the
 //! result is that of the sequential rule for any number of threads. The others read the next records, choose
 //! those that are open and look up or count what their ends are worth ([`mod@pipeline`]). Rows are fetched
-//! some records ahead. What the placing thread waits for is not memory: every record needs the term of the
-//! part that the record before took.
+//! some records ahead. The placing thread waits for the record before rather than for memory: every record
+//! needs the term of the part that it took.
 //!
 //! **Complexity.** O(k) per record up to 512 parts: on one machine 45 ns for 8 parts, 55 for 32, 120 for 128.
 //! Beyond, O(k/64 + replicas of u and v + log k).
@@ -46,7 +46,7 @@ use search::{All, Dense, Search, Sparse};
 /// Records that are scored between two polls of the cancel flag. A hub may be in thousands of parts.
 const STRIDE: usize = 4096;
 const SPARSE_STRIDE: usize = 128;
-/// How many records ahead rows and degrees are fetched.
+/// Records by which rows and degrees are fetched ahead.
 const AHEAD: usize = 16;
 
 /// The score of an end that is present in a part.
@@ -98,7 +98,7 @@ impl Limit {
 /// The state of a stream: where the vertices are present, and the loads.
 #[derive(Debug)]
 pub struct EdgeStreamer {
-    /// Which parts each vertex is in.
+    /// The parts that each vertex is in.
     pub present: Incidence,
     /// Loads of the parts.
     pub loads: EdgeLoads,
@@ -340,7 +340,7 @@ pub(crate) struct Slice {
     pub records: Vec<Record>,
     /// Their parts.
     pub parts: Vec<u32>,
-    /// Which of them are to be placed.
+    /// Indices of the records to place.
     pub chosen: Vec<u32>,
     open: Vec<Record>,
     gains: Vec<Gains>,

@@ -40,7 +40,8 @@ impl Grem {
         Ok(halves.into_iter().filter(|half| half.parts > 1).collect())
     }
 
-    /// How many records `problem` reads: those of the first chunk twice, and all twice more to split them.
+    /// Number of records that `problem` reads: the first chunk twice, and all records twice more to split
+    /// them.
     pub(super) fn reads(&self, level: &Level, problem: &Problem) -> u64 {
         let (len, chunk) = (problem.len(), self.chunk_of(level, problem));
         if !self.faithful && len <= chunk {

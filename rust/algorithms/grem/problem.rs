@@ -28,7 +28,7 @@ impl Problem {
         self.records.end - self.records.start
     }
 
-    /// How many parts each side gets.
+    /// Number of parts of each side.
     pub(crate) fn shares(&self) -> [u32; 2] {
         [self.parts.div_ceil(2), self.parts / 2]
     }

@@ -6,7 +6,7 @@ use crate::edges::{EdgeStream, Record};
 use crate::partition::EdgeParts;
 use crate::sets::incidence::Shared;
 
-/// How many records ahead data is prefetched.
+/// Records by which data is prefetched ahead.
 const AHEAD: usize = 24;
 
 /// Gives each record that the expansion has placed its part, and the others the mark. High vertices become

@@ -1,4 +1,4 @@
-//! Which records are in memory: those whose ends both have a low degree.
+//! The records in memory, whose ends both have a low degree.
 
 use std::ops::Range;
 

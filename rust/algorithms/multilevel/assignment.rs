@@ -1,4 +1,4 @@
-//! Parts of the vertices, what they weigh, and how good that is.
+//! Parts of the vertices, their loads, and their quality.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub struct Assignment<const D: usize> {
     pub trail: Option<Vec<u32>>,
 }
 
-/// How good a partition is: first how much its loads exceed the caps, then its cut.
+/// The quality of a partition: first the excess of its loads over the caps, then its cut.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quality {
     /// Sum over all parts and bounds of the excess relative to the cap.
@@ -233,7 +233,7 @@ impl Connections {
         self.sums.of(part)
     }
 
-    /// The parts with a connection, and what it weighs.
+    /// The parts with a connection, and its weight.
     #[inline(always)]
     pub fn iter(&self) -> impl Iterator<Item = (u32, u32)> {
         self.sums.iter()

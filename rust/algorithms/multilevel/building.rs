@@ -18,7 +18,7 @@ pub(crate) struct Lists<const D: usize> {
     pub targets: Vec<u32>,
     /// Weight of each entry.
     pub weights: Vec<u32>,
-    /// Number of entries of each vertex, and what it weighs.
+    /// Number of entries of each vertex, and its weight.
     pub vertices: Vec<(usize, Load<D>)>,
     /// Clusters that were left out, and how many vertices come before each.
     left_out: Vec<(u32, usize)>,

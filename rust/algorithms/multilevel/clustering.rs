@@ -48,7 +48,7 @@ const LEAST_MOVED: usize = 20;
 /// Entries of a long list that are worth a thread.
 const ENTRIES_OF_A_THREAD: usize = 1 << 13;
 
-/// How many vertices ahead clusters are prefetched, and of how many neighbours.
+/// Vertices by which clusters are prefetched ahead, and the most neighbours for which they are.
 const AHEAD: u32 = 2;
 const MOST_AHEAD: usize = 64;
 

@@ -28,9 +28,9 @@ pub(crate) enum Next {
 /// A graph that is to be clustered and contracted.
 #[derive(Clone, Copy)]
 pub(crate) struct Step<'a, const D: usize> {
-    /// How many steps came before.
+    /// Number of steps before.
     pub number: usize,
-    /// How many levels lie above the graph.
+    /// Number of levels above the graph.
     pub levels: usize,
     /// The coarsest graph so far.
     pub graph: &'a Graph<'a, D>,
@@ -58,7 +58,7 @@ pub(crate) trait Policy<const D: usize> {
     }
 }
 
-/// Where levels lie, and what is kept of the work on them.
+/// The storage of levels and of the work on them.
 pub(crate) trait Store<const D: usize>: Sync {
     /// Clusters of the graph, each `within` a community.
     fn cluster(&self, step: Step<D>, how: &Clusterer<D>, within: Option<&[u32]>) -> Result<Clustering> {

@@ -26,7 +26,7 @@ use crate::sets::{DisjointSets, Groups, RatingMap};
 /// Fragments that stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Fragments {
-    /// How many there are.
+    /// Number of fragments.
     pub count: u64,
     /// Fragments that no edge leaves.
     pub alone: u64,

@@ -23,7 +23,7 @@ const WAVES: usize = 8;
 /// Most bits of the weight of all edges.
 const BITS: u32 = 31;
 
-/// How many members ahead clusters are prefetched, and of how many neighbours.
+/// Members by which clusters are prefetched ahead, and the most neighbours for which they are.
 pub(super) const AHEAD: usize = 2;
 pub(super) const MOST_AHEAD: usize = 64;
 

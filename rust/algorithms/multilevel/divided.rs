@@ -102,12 +102,12 @@ impl<const D: usize> Graph<'_, D> {
         self.all(Growing::concat(found.into_iter().map(|(_, found)| found), "vertices that were found")?)
     }
 
-    /// The sum of what the replicas have.
+    /// The sum of `here` over all replicas.
     pub(crate) fn sum(&self, here: u64) -> Result<u64> {
         self.division.as_ref().map_or(Ok(here), |division| division.sum(here))
     }
 
-    /// The sums of what the replicas have in the same places.
+    /// The sums of `here` over all replicas, item by item.
     pub(super) fn totals(&self, here: Vec<i64>) -> Result<Vec<i64>> {
         let Some(division) = &self.division else { return Ok(here) };
         let mut sums = vec![0; here.len()];

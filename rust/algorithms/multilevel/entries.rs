@@ -10,9 +10,8 @@ use std::sync::Arc;
 use crate::base::{Buffer, read_ahead};
 use crate::graph::csr::{List, Packed};
 
-/// Bytes of lists in files that are read ahead of a pass, and how many with one call. Linux reads no more
-/// than 128 KiB then, at the least. What follows the lists of a block is prefetched while its last vertices
-/// are at work.
+/// Bytes of lists in files that are read ahead of a pass, and bytes of one call, of which Linux reads at
+/// least 128 KiB. The bytes behind the lists of a block are prefetched while its last vertices are at work.
 const AHEAD: u64 = 1 << 22;
 const AHEAD_AT_A_TIME: u64 = 1 << 17;
 const AFTER_A_BLOCK: u64 = 1 << 12;
@@ -107,7 +106,7 @@ pub(super) struct ReadAhead<'a, B> {
     blocks: B,
     /// Bytes of the current block that are not asked for yet.
     left: Range<u64>,
-    /// How many bytes were asked for that the pass has not reached.
+    /// Bytes that were asked for and that the pass has not reached.
     given: u64,
 }
 

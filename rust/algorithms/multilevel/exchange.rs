@@ -7,7 +7,7 @@
 //! can be divided in any way, and the last one reads no list of neighbours.
 //! 1. [`Pairs::nominate`]: the first [`TRIED`] vertices of each side. If there are several divisions, the
 //!    first of all their nominees are taken ([`Nominees::merge`]).
-//! 2. [`Pairs::gains`]: what each pair gains.
+//! 2. [`Pairs::gains`]: the gain of each pair.
 //! 3. [`Pairs::commit`]: exchanges the pair that gains most, and so on.
 
 use std::collections::BinaryHeap;

@@ -4,9 +4,9 @@
 //! vertices of a part, parts below it get enough. In both cases it is done when one of the two kinds of parts
 //! is gone.
 //!
-//! The vertex that costs least moves first. What costs most is a rise above a cap, first of the bound that
-//! comes first. Then the cut counts. The neighbours of a vertex that moved are queued again ([`Moves`]),
-//! since it costs less to follow it: so an empty part grows along the edges.
+//! The vertex that costs least moves first. A rise above a cap costs most, and most of all under the first
+//! bound. Then the cut counts. The neighbours of a vertex that moved are queued again ([`Moves`]), since it
+//! costs less to follow it: so an empty part grows along the edges.
 //!
 //! **Memory.** 4 bytes per vertex, and a queue of one and a quarter entries per vertex.
 

@@ -8,7 +8,7 @@
 //!
 //! The vertex to pierce is one that leaves the flow as it is, if there is any. Among those it is the one that
 //! lies deepest within its side of the cut to be improved. So the new cut is near the old one. Flows are
-//! augmented along shortest paths, many at a time (Dinic). What a side reaches is extended, not searched
+//! augmented along shortest paths, many at a time (Dinic). The reach of a side is extended, not searched
 //! again, as long as the flow stays.
 //!
 //! **Memory.** 12 bytes for each entry, and 60 for each vertex.
@@ -46,8 +46,8 @@ pub(super) struct Network<const D: usize> {
     arcs: Vec<Arc>,
     /// Weight of each vertex. A terminal stands for all vertices that are not free.
     weights: Vec<Load<D>>,
-    /// How deep each vertex lies within the side of the source, by the cut to be improved. Below 0 it lies
-    /// within that of the target.
+    /// Depth of each vertex within the side of the source, by the cut to be improved. Vertices below 0 lie in
+    /// the side of the target.
     depths: Vec<i32>,
 }
 
@@ -96,9 +96,9 @@ impl<const D: usize> Network<D> {
 struct Side<const D: usize> {
     /// Its terminals, and then other vertices that it reaches.
     members: Vec<u32>,
-    /// How many of them are terminals.
+    /// Number of terminals among them.
     terminals: usize,
-    /// How many of them have been looked at.
+    /// Number of scanned members.
     scanned: usize,
     load: Load<D>,
     /// Vertices behind the cut around it, the best to pierce first: whether the other side does not reach it,
@@ -266,7 +266,7 @@ impl<'a, const D: usize> FlowCutter<'a, D> {
         side.terminals = side.members.len();
     }
 
-    /// Forgets what both sides reach, but their terminals.
+    /// Forgets the reach of both sides, except their terminals.
     fn release(&mut self) {
         for side in &mut self.sides {
             for &v in &side.members[side.terminals..] {
@@ -281,7 +281,7 @@ impl<'a, const D: usize> FlowCutter<'a, D> {
         }
     }
 
-    /// Extends what a side reaches. Returns whether it meets the other one, so that the flow can be
+    /// Extends the reach of a side. Returns whether it meets the other one, so that the flow can be
     /// augmented.
     fn grow(&mut self, side: usize) -> bool {
         while let Some(&v) = self.sides[side].members.get(self.sides[side].scanned) {
@@ -359,7 +359,7 @@ impl<'a, const D: usize> FlowCutter<'a, D> {
         self.is_terminal[v as usize] && self.owner[v as usize] as usize == TARGET
     }
 
-    /// Sends what can flow from one terminal along paths that gain a level with each step.
+    /// Sends all flow from one terminal that fits along paths which gain a level with each step.
     fn send(&mut self, start: u32) {
         let mut path: Vec<u32> = Vec::new();
         let mut v = start;

@@ -140,7 +140,7 @@ impl Pairs {
     }
 }
 
-/// Moves of vertices, and what they gain.
+/// Moves of vertices, and their gain.
 struct Change {
     moves: Vec<(u32, u32)>,
     gain: u64,
@@ -159,7 +159,7 @@ struct Corridor<'a, const D: usize> {
     parts: [u32; 2],
     /// The vertices, those of the first part first.
     vertices: Vec<u32>,
-    /// How many steps each is from the boundary. Below 0 in the second part.
+    /// Steps of each vertex from the boundary. Below 0 in the second part.
     depths: Vec<i32>,
     /// For each vertex of the graph in the corridor: its place in the network.
     place: &'a [AtomicU32],

@@ -239,7 +239,7 @@ impl Goal {
         Ok(least)
     }
 
-    /// How many vertices are fixed to each part.
+    /// Number of vertices fixed to each part.
     fn count_fixed(&self, n: u64) -> Result<Vec<u64>> {
         let k = self.k;
         let mut counts = vec![0; k as usize];

@@ -53,11 +53,11 @@ pub struct Jet {
     /// The share of its connection to its own part that a vertex may lose in the first iteration. It falls to
     /// 0 in the last.
     pub lenience: f64,
-    /// How many iterations in a row may gain less than [`LEAST_GAIN`].
+    /// Iterations in a row that may gain less than [`LEAST_GAIN`].
     pub patience: u32,
 }
 
-/// Where a vertex would move, and what it gains.
+/// The part to which a vertex would move, and its gain.
 #[derive(Clone, Copy, Zeroable, Pod)]
 #[repr(C)]
 struct Proposal {

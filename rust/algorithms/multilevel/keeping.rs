@@ -61,7 +61,7 @@ pub(crate) struct OldParts<'a> {
     pub part_of: &'a Arc<Buffer<u32>>,
     /// Vertices of dissolved parts.
     pub gone: u64,
-    /// How many vertices may move, if the bounds do not need more.
+    /// Number of vertices that may move, unless the bounds need more moves.
     pub allowed: u64,
 }
 
@@ -119,7 +119,7 @@ impl<const D: usize> Updating<'_, D> {
         Migration::new(self.old_parts.part_of, count(self.old_parts.part_of), price * self.unit)
     }
 
-    /// How many vertices have another part than they had.
+    /// Number of vertices whose part is not their old one.
     fn moved(&self, parts: &[u32]) -> u64 {
         let left = self.old_parts.part_of.iter().zip(parts).filter(|&(&old, &new)| old != NONE && old != new);
         self.old_parts.gone + left.count() as u64
@@ -190,7 +190,7 @@ impl<const D: usize> Updating<'_, D> {
         Ok(parts.part_of)
     }
 
-    /// How many vertices each part can spare for the first of `empty` empty parts.
+    /// Number of vertices that each part can spare for the first of `empty` empty parts.
     fn surplus(&self, loads: &[Load<D>], empty: u64) -> Vec<u64> {
         let above = |level: u64| loads.iter().map(move |load| load[0].saturating_sub(level));
         let cap = self.problem.caps.iter().map(|cap| cap[0]).max().unwrap_or(0);

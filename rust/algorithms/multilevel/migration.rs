@@ -1,4 +1,4 @@
-//! The migration penalty: what it costs that a vertex leaves the part it had before.
+//! The migration penalty: the cost of a vertex that leaves its old part.
 //!
 //! The connection of a vertex to its old part counts a *price* more. An algorithm that compares connections
 //! then moves the vertex only for a gain above the price, and moves it back where that loses less. The cut is
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::base::{Buffer, NONE};
 use crate::sets::SparseSums;
 
-/// The old parts of the vertices, and what leaving them costs.
+/// The old parts of the vertices, and the penalty for leaving them.
 #[derive(Clone)]
 pub struct Migration {
     /// The part that each vertex had, or [`NONE`].

@@ -25,8 +25,8 @@
 //! [`refining`] improves a given partition, and [`updating`] keeps most of one where the graph, the bounds or
 //! the number of parts have changed.
 //!
-//! **Structure.** A [`goal`] is what users ask of a partition, whatever it begins with ([`start`]). A
-//! [`problem`] says what is partitioned, and under what. [`bounds`] makes it of a graph and a goal.
+//! **Structure.** A [`goal`] is the request of a user, for any start of a partition ([`start`]). A
+//! [`problem`] is a graph with caps and an objective. [`bounds`] makes it of a graph and a goal.
 //! [`coarsening`] contracts level after level as a policy says, into a store in memory or in files.
 //! [`uncoarsening`] runs a list of [`refiner`]s on each.
 //!
@@ -119,7 +119,7 @@ const LONG: f64 = 10.0;
 pub struct Multilevel {
     /// The constraints and the objective.
     pub goal: Goal,
-    /// How much work to do.
+    /// The amount of work.
     pub effort: Effort,
     /// Where the levels lie. By default the first path that fits into memory is taken.
     pub path: Option<Path>,
@@ -185,7 +185,7 @@ impl Multilevel {
 }
 
 words! {
-    /// How much work to do, by its name.
+    /// The amount of work, by its name.
     pub enum Work {
         /// See [`Effort::Default`].
         Default = "default",
@@ -260,7 +260,7 @@ parameters! {
     /// The quantity to minimize. "cut": edges between parts. "halo": copies of vertices in the parts of their
     /// neighbours, which is what workers store and send. That takes longer, and cuts more edges.
     objective: Objective;
-    /// How many parts each machine has, as ``[8, 8]``: parts 0 to 7 are on the first, 8 to 15 on the second.
+    /// Number of parts of each machine, as ``[8, 8]``: parts 0 to 7 are on the first, 8 to 15 on the second.
     /// The sum is k. Few edges between machines then come first, and few between the parts of a machine
     /// second. That takes four to five times as long, but with ``effort="quick"`` hardly longer.
     machines: Option<Integers>;

@@ -31,7 +31,7 @@ use crate::sets::{Bits, Groups, SparseSums};
 const TRIES: u64 = 6;
 /// Passes over all groups that may gain.
 const PASSES: usize = 4;
-/// How often a group can be queued again with a larger share. Without a limit the queue would grow with the
+/// Times that a group can be queued again with a larger share. Without a limit the queue would grow with the
 /// edges.
 const STEPS: u32 = 16;
 

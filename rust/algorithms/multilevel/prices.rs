@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use crate::sets::SparseSums;
 
-/// The machines of the parts, and what an edge between two of them costs.
+/// The machines of the parts, and the cost of an edge between two of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prices {
     /// Machine of each part.

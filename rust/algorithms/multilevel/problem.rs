@@ -1,4 +1,4 @@
-//! A graph, and what a partition of it has to keep and should have little of.
+//! A graph, the bounds that a partition of it has to keep, and the objective.
 //!
 //! Every step of the partitioner is given a problem. [`bounds`](super::bounds) makes the problem of the given
 //! graph. A level has the same one with its own graph, and perhaps with looser caps.

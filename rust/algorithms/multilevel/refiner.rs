@@ -1,6 +1,6 @@
 //! Refiners: the steps that change an assignment, which are run from a list.
 //!
-//! What a refiner does depends on the problem and on its own parameters only. A new one is a file with an
+//! The moves of a refiner depend only on the problem and on its own parameters. A new one is a file with an
 //! `impl` of [`Refiner`], and one line in a list: that of a level ([`Scheme`](super::Scheme)), or that of a
 //! round ([`refining`](super::refining)).
 

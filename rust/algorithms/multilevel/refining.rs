@@ -1,4 +1,5 @@
-//! Refinement of any given partition of the vertices, in [`rounds`](super::rounds): what may be asked for.
+//! Refinement of any given partition of the vertices, in [`rounds`](super::rounds): the public algorithm and
+//! its parameters.
 
 use std::sync::Arc;
 
@@ -27,7 +28,7 @@ pub(crate) fn refined<R>(
     graph.partition(&Refine { start, ..refine })?.partition.vertices()
 }
 
-/// A partition to be refined, and under what.
+/// A partition to be refined, and the goal.
 #[derive(Debug, Clone)]
 pub struct Refine {
     /// Part of each vertex.
@@ -145,7 +146,7 @@ parameters! {
     /// neighbours. The other of the two may grow. Default: "halo" if the partition was made for that, else
     /// "cut".
     objective: Option<Objective>;
-    /// How many parts each machine has, as in :func:`multilevel`. An edge between machines then counts eight
+    /// Number of parts of each machine, as in :func:`multilevel`. An edge between machines then counts eight
     /// times. Default: that of the partition.
     machines: Option<Integers>;
     /// Seconds after which no further round begins. By default time does not matter.

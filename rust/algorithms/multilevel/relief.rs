@@ -1,4 +1,5 @@
-//! Overload relief: what it costs to move vertices out of parts above their caps, and which of them move.
+//! Overload relief: the price of moving vertices out of parts above their caps, and the choice of the
+//! vertices that move.
 //!
 //! **Overload relief**, or relief for short, is how much a move lowers the excess of both parts together. It
 //! is measured against *tight* caps, which lie a fifth of the way from the cap to the mean. Only parts above
@@ -35,7 +36,7 @@ use crate::base::{Buffer, Error, NONE, Result, Run, locked, reserved, splitmix64
 use crate::capacity::{Load, excess, fits, minus, plus, relative};
 use crate::exec::{propose, scratches, share};
 
-/// How far the tight cap lies from the cap to the mean.
+/// Distance of the tight cap from the cap, as a share of the way to the mean.
 const TIGHTNESS: f64 = 0.2;
 /// The weight of a rise of the target's excess over its tight cap, if the target keeps its real cap.
 const WITHIN: f64 = 0.25;
@@ -118,7 +119,7 @@ impl<const D: usize> Histogram<D> {
     }
 }
 
-/// Vertices of a part with nearly the same price: what they weigh, and their number.
+/// Vertices of a part with nearly the same price: their weight and their number.
 #[derive(Clone, Copy)]
 struct Bin<const D: usize> {
     load: Load<D>,
@@ -439,7 +440,7 @@ impl<'a, const D: usize> Relief<'a, D> {
     }
 }
 
-/// The rank below which the vertices of these bins weigh what is needed.
+/// The rank below which the vertices of these bins have the weight needed.
 fn limit<const D: usize>(bins: &[(u64, Bin<D>)], needed: [f64; D]) -> u32 {
     let all: u64 = bins.iter().map(|(_, bin)| bin.count).sum();
     let least = LEAST_OFFERS as f64;

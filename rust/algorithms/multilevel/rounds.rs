@@ -55,7 +55,7 @@ const LENIENCE: [f64; 2] = [0.25, 0.75];
 /// How to refine in rounds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rounds {
-    /// How many there are.
+    /// Number of rounds, and their time limit.
     pub effort: Effort,
     /// Whether lists are read in the order of the vertices only. A round has no greedy passes then.
     pub in_order: bool,

@@ -78,7 +78,7 @@ pub(crate) fn prices<const D: usize>(graph: &Graph<D>, machines: &[u32], price: 
 
 /// A graph whose parts are on machines.
 pub(crate) struct Topology<'a, const D: usize> {
-    /// The graph, and what each part may weigh.
+    /// The graph, and the caps of the parts.
     pub problem: Problem<'a, D>,
     /// Number of parts on each machine. The first parts are on the first.
     pub machines: &'a [u32],

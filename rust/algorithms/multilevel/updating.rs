@@ -1,5 +1,5 @@
-//! Updates of a partition to a changed graph or another number of parts: what may be asked for, and which
-//! parts go on. [`keeping`](super::keeping) does the rest.
+//! Updates of a partition to a changed graph or another number of parts: the public algorithm, its
+//! parameters, and the choice of the parts that go on. [`keeping`](super::keeping) does the rest.
 
 use std::sync::Arc;
 
@@ -163,9 +163,9 @@ parameters! {
     /// other bounds. Most vertices keep their parts.
     ///
     /// New vertices go where their neighbours are. Then vertices move as long as that pays, at most a share
-    /// ``moves`` of those that had a part. What the number of parts and the bounds need is moved in any case,
-    /// and a note says so if that is more. With more parts than before, the new ones come last. With fewer,
-    /// parts with few vertices and edges are dissolved, and the last parts take their numbers.
+    /// ``moves`` of those that had a part. Moves that the number of parts and the bounds need are made in any
+    /// case, and a note says so if these are more. With more parts than before, the new ones come last. With
+    /// fewer, parts with few vertices and edges are dissolved, and the last parts take their numbers.
     ///
     /// Needs 88 bytes per vertex beside the adjacency (8 bytes per edge), and 8 more for a second bound, 24
     /// for a third or fourth. If a memory limit is too low for the adjacency, it lies in a temporary file.
@@ -235,7 +235,7 @@ parameters! {
     /// parts around them, as far as the bounds allow. The cut falls with every move. A warning says how many
     /// fragments stay, and ``components`` of :func:`evaluate` counts them. Default: as the partition.
     connected: Option<Flag>;
-    /// How many parts each machine has, as in :func:`multilevel`. An edge between machines then counts eight
+    /// Number of parts of each machine, as in :func:`multilevel`. An edge between machines then counts eight
     /// times. Default: that of the partition, if the number of parts is the same.
     machines: Option<Integers>;
     /// Seed of the groups and the ties: 0 to 2**64 - 1. None is 0.

@@ -9,7 +9,7 @@ use crate::exec::blocks;
 use crate::partition::EdgeParts;
 use crate::sets::incidence::{Incidence, Shared};
 
-/// How many records ahead data is prefetched.
+/// Records by which data is prefetched ahead.
 const AHEAD: usize = 24;
 
 /// Gives them that part, and all others the mark. No part takes more than its first `cap`. Returns the loads,

@@ -12,7 +12,7 @@ use crate::partition::EdgeParts;
 
 /// Bytes that are kept of a record.
 const BYTES_PER_RECORD: u64 = (size_of::<Record>() + 2 * size_of::<u32>() + size_of::<Candidate>()) as u64;
-/// How many records ahead data is prefetched.
+/// Records by which data is prefetched ahead.
 const AHEAD: usize = 16;
 
 /// Bytes that streaming `m` records takes.

@@ -20,7 +20,7 @@ pub(super) trait Fs: Sync {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Exchanges two names in one step.
     fn exchange(&self, one: &Path, other: &Path) -> io::Result<()>;
-    /// Removes a file, or a directory and all below. What is absent is removed already.
+    /// Removes a file, or a directory and all below. A path that does not exist counts as removed.
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Forces the names in a directory to the disk.
     fn sync_dir(&self, path: &Path) -> io::Result<()>;

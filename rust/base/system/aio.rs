@@ -122,7 +122,7 @@ impl Drop for Reads {
     }
 }
 
-/// The answer of a call: what it returned, or the error that libc put aside.
+/// The answer of a call: the returned value, or the error that libc put aside.
 fn answer(returned: i64) -> Result<i64> {
     if returned < 0 { Err(Error::last_os_error()) } else { Ok(returned) }
 }

@@ -1,4 +1,4 @@
-//! How much memory Linux leaves this process.
+//! The memory that Linux leaves this process.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -64,7 +64,7 @@ fn tightest_group() -> Option<Left> {
     tightest
 }
 
-/// Where a version of control groups says what a group may take and has taken.
+/// Names of the files and keys in which a version of control groups gives the limit and the usage of a group.
 struct Version {
     limit: &'static str,
     usage: &'static str,

@@ -1,4 +1,4 @@
-//! Plain stand-ins for what only Linux has.
+//! Plain stand-ins for calls that only Linux has.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -28,7 +28,7 @@ pub(crate) fn open_direct(_path: &Path) -> Option<File> {
 /// The operating system is told nothing.
 pub(crate) fn expect_random(_file: &File) {}
 
-/// The allocator does what it does.
+/// The allocator is left alone.
 pub(crate) fn trim_heaps() {}
 
 /// The operating system does not count these bytes.

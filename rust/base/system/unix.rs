@@ -89,7 +89,7 @@ pub(crate) fn advise(start: *const u8, bytes: usize, access: Access) {
     unsafe { libc::madvise(start.wrapping_sub(before).cast_mut().cast(), before + bytes, advice) };
 }
 
-/// How many files the process may have open.
+/// Most files that the process may have open.
 pub(crate) fn most_open_files() -> usize {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: it writes the struct.
@@ -105,7 +105,7 @@ pub(crate) fn processor_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Half of the memory of the machine: what of it is free has another call on each system.
+/// Half of the memory of the machine: the call for the free memory differs between operating systems.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn memory_left() -> Option<u64> {
     // SAFETY: questions to the operating system.

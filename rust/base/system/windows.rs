@@ -111,7 +111,7 @@ pub(crate) fn is_unsupported(error: &io::Error) -> bool {
 /// The operating system is told nothing.
 pub(crate) fn advise(_start: *const u8, _bytes: usize, _access: Access) {}
 
-/// How many files the process may have open: far more, but each has its price.
+/// Most files that the process may have open. Far more are allowed, but each has its price.
 pub(crate) fn most_open_files() -> usize {
     4096
 }

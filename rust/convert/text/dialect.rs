@@ -41,7 +41,7 @@ pub struct Asked<'a> {
     pub names: Names,
 }
 
-/// Which lines are comments.
+/// The marks of lines that are comments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Marks {
     /// Lines that begin with `#`, `%` or `//`.

@@ -2,8 +2,8 @@
 //!
 //! The separator divides the first lines evenly. A first line without numbers at the places of the ids is a
 //! header. The ids are in the columns that the caller names, else in those which a header calls source and
-//! target, else in the first two. What could be meant in two ways is refused where nobody would see the
-//! result, and noted elsewhere.
+//! target, else in the first two. Text that could be read in two ways is refused where nobody would see the
+//! result. Elsewhere there is a note.
 
 use std::borrow::Cow;
 
@@ -165,8 +165,7 @@ pub(super) fn find(head: &[u8], cut: bool, asked: Asked) -> Result<(Dialect, Opt
 }
 
 impl Column {
-    /// Its place, from 0, among the names of a header, of which there are none without one. Else what is
-    /// wrong.
+    /// Its place, from 0, among the names of a header, of which there are none without one. Else the defect.
     fn place(&self, parameter: &str, names: &[String], count: usize) -> Result<usize, String> {
         match self {
             Column::Number(number) if (1..=count).contains(number) => Ok(number - 1),

@@ -1,4 +1,4 @@
-//! The lines of an edge list: from bytes to ids, or to what is wrong with a line.
+//! The lines of an edge list: from bytes to ids, or to the defect of a line.
 //!
 //! There are two steps, so that the hot one stays small. [`record`] accepts only correct records. Every other
 //! line goes to [`other`], which separates comments and headers from errors and explains the errors.
@@ -226,7 +226,7 @@ pub(super) fn without_end(line: &[u8]) -> &[u8] {
     text.strip_suffix(b"\r").unwrap_or(text)
 }
 
-/// The weight of the record in a line, or what is wrong there.
+/// The weight of the record in a line, or the defect.
 fn weight(line: &[u8], column: usize, delimiter: Delimiter) -> Result<f64, Wrong> {
     let text = without_end(line);
     let (at, field) = delimiter.fields(text).nth(column).unwrap_or((text.len(), b""));
@@ -324,7 +324,7 @@ pub(super) fn next_line(text: &[u8], at: usize) -> usize {
     text[at..].iter().position(|&byte| byte == b'\n').map_or(text.len(), |length| at + length + 1)
 }
 
-/// A line that takes a closer look, with its line end: a record, nothing, or what is wrong.
+/// A line that takes a closer look, with its line end: a record, nothing, or a defect.
 fn other(line: &[u8], largest: u64, dialect: &Dialect) -> Result<Option<WideRecord>, Wrong> {
     let text = line.strip_suffix(b"\n").unwrap_or(line);
     let comment = dialect.marks.begin(text);
@@ -353,7 +353,7 @@ fn other(line: &[u8], largest: u64, dialect: &Dialect) -> Result<Option<WideReco
     fields.wrong.map_or(Ok(Some(record)), Err)
 }
 
-/// The fields of a line that hold the ids, where they begin, and what else is wrong with the line.
+/// The fields of a line that hold the ids, where they begin, and another defect of the line.
 pub(super) struct Fields<'a> {
     pub(super) ids: [(usize, &'a [u8]); 2],
     pub(super) wrong: Option<Wrong>,

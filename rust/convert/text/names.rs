@@ -93,7 +93,7 @@ pub fn read<R: Read + Send>(
 /// The remedy for comments between records of names.
 const COMMENTS: &str = ". If it is a comment, pass its mark: comments=\"#\"";
 
-/// The name in a field, or what is wrong with it.
+/// The name in a field, or its defect.
 fn name(at: usize, field: &[u8]) -> Result<Cow<'_, str>, Wrong> {
     if field.is_empty() {
         return Err(Wrong::at(at, "an empty field where an id belongs"));

@@ -120,8 +120,8 @@ impl<'a> Buckets<'a> {
         if places.next.iter().enumerate().all(full) { Ok(()) } else { Err(changed()) }
     }
 
-    /// Sorts the entries of each bucket by source, target and weight, if they have any. Returns what all
-    /// entries weigh.
+    /// Sorts the entries of each bucket by source, target and weight, if they have any. Returns the weight of
+    /// all entries.
     pub(crate) fn sort(
         &self,
         targets: &mut [u32],

@@ -9,7 +9,7 @@ use crate::base::{Result, Run};
 use crate::edges::{EdgeStream, Weights};
 use crate::graph::{degrees, weights::extent};
 
-/// How often a call that waits for another one's adjacency looks whether it is cancelled.
+/// Time between two polls of the cancel flag while a call waits for another one's adjacency.
 const POLL: Duration = Duration::from_millis(10);
 
 /// The adjacency of a graph, once a call has built it.

@@ -66,7 +66,7 @@ const CHUNK: usize = 1 << 16;
 pub struct Csr {
     offsets: Buffer<u64>,
     neighbours: Buffer<u32>,
-    /// The weight of each entry, and what identifies the weights of the records.
+    /// The weight of each entry, and the identity of the weights of the records.
     weights: Option<(Buffer<u32>, Extent)>,
     /// Sum of the weights of all entries.
     weight: u64,
@@ -179,7 +179,7 @@ impl Csr {
         [in_files.saturating_add(rest), lists.saturating_add(rest).saturating_mul(2)]
     }
 
-    /// Bytes of memory that it takes, without what lies in a file on a disk.
+    /// Bytes of memory that it takes, files on a disk not counted.
     pub fn bytes(&self) -> u64 {
         let each = if self.weights.is_some() { 8 } else { 4 };
         8 * self.offsets.len() as u64 + if self.in_memory { each * self.num_entries() } else { 0 }

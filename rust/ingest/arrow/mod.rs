@@ -54,7 +54,7 @@ impl ArrowArray {
         }
     }
 
-    /// Which entries from `start` on are present, unless all are.
+    /// The entries from `start` on that are present, unless all are.
     fn validity(&self, start: usize) -> Option<Validity<'_>> {
         let bits = self.buffers().first()?;
         (self.null_count != 0 && !bits.is_null()).then(|| Validity {
@@ -93,7 +93,7 @@ enum Format {
 }
 
 impl Table {
-    /// Takes over a stream. What is left at `stream` is released.
+    /// Takes over a stream. The value left at `stream` counts as released.
     ///
     /// # Safety
     /// `stream` points to a stream of the interface that nobody else uses.

@@ -23,7 +23,7 @@ use crate::exec::{Entry, SpillReader, Writer, spill, spill_edges};
 use crate::measure;
 use crate::sets::{Groups, LocalSet};
 
-/// Which parts are written, and where.
+/// The parts that are written, and where.
 #[derive(Debug, Clone)]
 pub struct Portion<'a> {
     /// The parts.

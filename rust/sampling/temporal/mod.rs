@@ -1,12 +1,12 @@
 //! Samples that do not look ahead: only in-edges that were there before the time of a seed.
 //!
 //! **Rule.** For a seed with time t an in-edge may be sampled, in every hop, if its time and that of its
-//! source are strictly before t. What has no time was always there. `fanout` of them are picked: all subsets
-//! with the same probability, or the latest ones by their times, or those of their sources if edges have
-//! none.
+//! source are strictly before t. Vertices and edges without a time were always there. `fanout` of them are
+//! picked: all subsets with the same probability, or the latest ones by their times, or those of their
+//! sources if edges have none.
 //!
-//! **Algorithm.** A node is a vertex and the time of the seeds that it belongs to ([`Nodes`]). What is drawn
-//! is a function of (seed, epoch, step, hop, vertex, time). In-edges do not lie in the order of their times
+//! **Algorithm.** A node is a vertex and the time of the seeds that it belongs to ([`Nodes`]). Draws are a
+//! function of (seed, epoch, step, hop, vertex, time). In-edges do not lie in the order of their times
 //! (`in_edges`).
 //!
 //! In a graph with types each relation of a vertex is a list of its own, with its fanout, and its times lie
@@ -41,7 +41,7 @@ use in_edges::{CHUNK, Candidate, InEdges};
 use nodes::Nodes;
 use times::NO_TIME;
 
-/// Which in-edges are picked of those that were there.
+/// The choice among the in-edges that were there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strategy {
     /// All subsets with the same probability.
@@ -55,7 +55,7 @@ pub enum Strategy {
 pub struct Temporal {
     /// When in-edges and vertices came to be.
     pub times: Arc<Times>,
-    /// Which of them are picked.
+    /// The choice among them.
     pub strategy: Strategy,
 }
 

@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
-/// Which vertices are in a batch, for which time, and where.
+/// The vertices of a batch, the time of each, and its place.
 #[derive(Debug, Default)]
 pub(super) struct Nodes {
     /// Place of each row and group within the scope.

@@ -8,7 +8,7 @@ use crate::base::{Result, zeros};
 /// Least number of in-edges of a block.
 const LEAST: usize = 256;
 
-/// How many in-edges of each relation are before each block.
+/// The number of in-edges of each relation before each block.
 #[derive(Debug)]
 pub(super) struct Ranks {
     /// In-edges of a block: so many that counts take at most half a byte per in-edge.
@@ -37,7 +37,7 @@ impl Ranks {
         Ok(Self { block, relations, before })
     }
 
-    /// How many in-edges of a relation are before the one at `edge`.
+    /// The number of in-edges of a relation before the one at `edge`.
     pub(super) fn before(&self, runs: &dyn RelationRuns, part: usize, relation: u16, edge: usize) -> usize {
         let block = edge / self.block;
         let known = self.before[block * self.relations + usize::from(relation)] as usize;

@@ -19,7 +19,7 @@ pub trait RelationRuns: Debug + Send + Sync {
     /// The relation of an in-edge of a part.
     fn relation(&self, part: usize, edge: usize) -> Option<u16>;
 
-    /// How many in-edges of a part within a range are of a relation.
+    /// The number of in-edges of a relation within a range of a part.
     fn count(&self, part: usize, edges: Range<usize>, relation: u16) -> usize;
 
     /// Brings the relation of an in-edge into the cache.

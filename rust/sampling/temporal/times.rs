@@ -10,7 +10,8 @@ use crate::sampling::array::Column;
 use crate::sampling::row_space::RowSpace;
 use crate::sampling::topology::Topology;
 
-/// Stands for no time. What has none was always there: this is before every other time.
+/// Stands for no time. Vertices and edges without a time were always there, so this is before every other
+/// time.
 pub(super) const NO_TIME: i64 = i64::MIN;
 
 /// Times of some rows, mapped. None: they have no times.

@@ -1,4 +1,4 @@
-//! A batch of a typed graph in memory that is used again: what was sampled, and the features of each type.
+//! A batch of a typed graph in memory that is used again: the sample and the features of each type.
 
 use std::sync::Arc;
 

@@ -5,8 +5,8 @@ use crate::base::{Error, Result};
 use crate::sampling::pool::Memory;
 use crate::sampling::sample::Sample;
 
-/// One batch of a typed graph. What is of a type or of a relation lies together, types and relations one
-/// after the other.
+/// One batch of a typed graph. Its nodes are grouped by type and its in-edges by relation, one group after
+/// the other.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct TypedSample {
     /// Row of each node among those of its type.

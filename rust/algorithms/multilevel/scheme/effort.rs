@@ -1,4 +1,4 @@
-//! How much work a partition is worth, and rounds of improvement that go on as long as they pay.
+//! The amount of work for a partition, and rounds of improvement that go on as long as they pay.
 //!
 //! Two kinds of rounds alternate. One is a *V-cycle*: the best partition is coarsened and uncoarsened again.
 //! The other makes a further partition with another seed and combines it with the best. Rounds end when one
@@ -17,7 +17,7 @@ use crate::base::{Result, splitmix64};
 /// Rounds without any other limit.
 const ROUNDS: u64 = 16;
 
-/// How many rounds in a row gain less than a share of the cut before they end.
+/// Rounds in a row that gain less than a share of the cut before the rounds end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Patience {
     rounds: u64,
@@ -31,7 +31,7 @@ impl Patience {
     pub(crate) const LONG: Self = Self { rounds: 2, gain: 0.005 };
 }
 
-/// How much work to do.
+/// The amount of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Effort {
     /// One attempt, and hardly any refinement.

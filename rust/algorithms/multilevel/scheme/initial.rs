@@ -39,7 +39,7 @@ pub(crate) fn partition<const D: usize>(
         let tries = TRIES[if D > 1 { 1 } else { 2 * usize::from(scheme.effort.is_little()) }];
         return bisect(problem, tries, seed);
     }
-    // Many bisections deep, what each gains by long refinement is small beside what it costs.
+    // If there are many bisections, long refinement of each gains little beside its cost.
     let iterations = if k > MANY { scheme.iterations.min(HASTY) } else { scheme.iterations };
     split(&Scheme { iterations, ..scheme.clone() }, problem, seed)
 }

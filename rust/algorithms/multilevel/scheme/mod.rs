@@ -92,7 +92,7 @@ pub struct Scheme {
     /// Units of progress that a partition is worth: a quarter each for coarsening, the attempts, uncoarsening
     /// and the V-cycle.
     pub units: u64,
-    /// How much work to do.
+    /// The amount of work.
     pub effort: Effort,
     /// Iterations of Jet on a level.
     pub iterations: u32,

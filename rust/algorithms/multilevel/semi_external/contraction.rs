@@ -303,7 +303,7 @@ struct BucketLists {
     lens: Vec<u32>,
 }
 
-/// The lists of the clusters of a bucket, without what these weigh.
+/// The lists of the clusters of a bucket, without the weights of the clusters.
 fn sums_of(
     spilled: &SpillReader<EdgeSum>,
     bucket: usize,

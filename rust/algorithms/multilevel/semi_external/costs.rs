@@ -39,10 +39,10 @@ const REFINE: f64 = 125.0;
 /// top.
 const MEMORY: f64 = 220.0;
 const VERTEX: f64 = 20_000.0;
-/// How much longer refinement and the partition of the top take under several bounds. Loose ones hardly
+/// Factor on the time of refinement and of the partition of the top under several bounds. Loose bounds hardly
 /// count.
 const BOUNDS: f64 = 3.0;
-/// How much longer partitions for machines take, and partitions with a low communication volume.
+/// Factors on the time of partitions for machines, and of partitions with a low communication volume.
 const MACHINES: f64 = 4.5;
 const VOLUME: f64 = 2.0;
 /// The speedup by each thread beyond the first.
@@ -67,7 +67,7 @@ pub struct Costs {
     pub plan: Plan,
     /// The memory limit that leads to it.
     pub memory: u64,
-    /// Bytes of it that are for what comes beside the adjacency.
+    /// Bytes of it beside the adjacency.
     pub beside: u64,
     /// Whether the adjacency lies in files.
     pub outside: bool,

@@ -14,12 +14,12 @@ const STEP_BITS: u32 = 4;
 /// Minimum entries per vertex that are kept: without them sparse graphs would fall apart.
 pub const LEAST_DEGREE: u64 = 10;
 
-/// How many entries to keep.
+/// The size of a sample.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample {
     /// Most entries that are kept, unless they are few per vertex.
     pub entries: u64,
-    /// Seed of what is kept.
+    /// Seed of the choice.
     pub seed: u64,
 }
 

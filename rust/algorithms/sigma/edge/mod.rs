@@ -59,7 +59,7 @@ use bands::Bands;
 const VERTICES_OF_CLUSTER: f64 = 1.03;
 /// The least share of the cap that is open in the beginning of the stream.
 const LEAST_OPEN: f64 = 0.9;
-/// How many records ahead data is prefetched.
+/// Records by which data is prefetched ahead.
 const AHEAD: usize = 16;
 
 /// Each band has a buffer while records are sent to it.

@@ -1,4 +1,4 @@
-//! How many rows of bits have each bit set.
+//! Counts, for each bit, of the rows of bits that have it set.
 //!
 //! Counters that stand upright: bit i of all counts of 64 columns is one word, so that a row is added to 64
 //! counts with a few operations on words, fewest if eight rows come together. Before the eight words of the

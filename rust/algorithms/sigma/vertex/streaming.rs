@@ -72,7 +72,7 @@ struct Streaming<'a> {
     /// The share of a cap that is open in the beginning.
     start: f64,
     streamed: u64,
-    /// How many vertices are streamed in all.
+    /// Number of vertices that are streamed in all.
     total: u64,
     /// Members of the batch before, which the penalties and the presence do not know yet. None with batches
     /// of 1.

@@ -13,14 +13,14 @@
 //! plan open takes the one that is there, even if another memory limit would choose another one.
 //!
 //! **Damage.** A step carries a checksum of that list and one of its content, and ids are compared with their
-//! bounds. What does not agree is made again, and the run says so. A lock keeps a second run out. The
+//! bounds. A step that does not agree is made again, and the run says so. A lock keeps a second run out. The
 //! operating system frees it when a process dies.
 //!
 //! **Files of others.** The directory may hold any. The steps in it are fastpart's if `checkpoint.txt` is
 //! there. Without it, a file with the name of a step is refused. When the partition is done, the steps that
 //! it read or wrote are removed, then `checkpoint.txt`, `checkpoint.lock`, and nothing else. A run that gets
-//! the lock of a file which has lost its name meanwhile takes the lock again. What cannot be removed is named
-//! in a note.
+//! the lock of a file which has lost its name meanwhile takes the lock again. A note names files that cannot
+//! be removed.
 //!
 //! **Disk.** 4 bytes per vertex for clusters and for parts of each level, and 8 per entry for lists: once
 //! more what the levels take, until the partition is done.
@@ -190,7 +190,7 @@ fn line_of(Plan { path, sample }: Plan) -> String {
     format!("path={}, sample={sample}", path.name())
 }
 
-/// The plan in a list that agrees with `identity`, or what does not agree.
+/// The plan in a list that agrees with `identity`, or the first line that does not.
 fn stored_plan(stored: &str, identity: &str) -> Result<Plan, String> {
     let mut lines = stored.lines();
     for here in identity.lines() {
