@@ -2,7 +2,7 @@
 
 import prose
 import pytest
-from prose import counted, hits_of, read_baseline, read_rules, shrunk
+from prose import COLUMNS, counted, hits_of, read_baseline, read_rules, shrunk, wrapped
 
 RULES = read_rules()
 
@@ -55,8 +55,23 @@ def test_code_is_no_prose():
     assert not list(hits_of(RULES, "a.rs", hidden))
 
 
-def test_the_baseline_is_exact():
-    assert counted(prose.find(prose.files())) == read_baseline(), "run `python tools/prose.py`"
+def test_the_baseline_is_exact_and_the_core_has_none():
+    baseline = read_baseline()
+    assert counted(prose.find(prose.files())) == baseline, "run `python tools/prose.py`"
+    assert not [file for file in baseline if file.startswith("rust/")]
+
+
+def test_long_comments_are_wrapped():
+    long, code = " ".join(["word"] * 40), "/// >>> " + "x" * 120
+    source = f"    /// - {long} `some code`\n    ///   more.\n    ///\n    /// Short.\n{code}\nlet x = 1; // {long}\n"
+    item, *rest = wrapped(source).split("    ///\n")
+    assert rest == ["    /// Short.\n" + f"{code}\nlet x = 1; // {long}\n"]
+    lines = item.splitlines()
+    assert [line[:10] for line in lines] == ["    /// - ", *["    ///   "] * (len(lines) - 1)]
+    assert max(map(len, lines)) <= COLUMNS
+    assert " ".join(line[10:] for line in lines) == f"{long} `some code` more."
+    text = "".join(f"/// {line}\n" for line in ["```text", long, "```", f"| {long} |", "# " + long])
+    assert wrapped(text) == text
 
 
 def test_the_baseline_only_shrinks():

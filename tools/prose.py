@@ -3,6 +3,7 @@
     python tools/prose.py            fails if a file has more such sentences than the baseline allows, and names them
     python tools/prose.py PATH...    names all of these files and folders
     python tools/prose.py --shrink   writes the baseline again, after sentences were improved or files were renamed
+    python tools/prose.py --wrap     wraps the comments of Rust again that have lines of more than 110 columns
 
 ``prose-baseline.json`` counts by file and rule what is still to be improved. It only shrinks: ``--shrink`` refuses to
 raise the sum of a rule, and the check also fails while the baseline allows more than there is.
@@ -58,6 +59,16 @@ PARAGRAPH = re.compile(r"\s*([-*+] |\d+\. |[|#]|>>>|\.\.\.|:\w+)")
 FENCE = re.compile(r"\s*(```|~~~)")
 WORDS = 4
 """Fewest words of a literal that is read as prose."""
+
+COLUMNS = 110
+"""Most columns of a wrapped comment."""
+
+COMMENT = re.compile(r"(\s*//[/!]? )(\s*)((?:[-*+]|\d+\.) +)?(\S.*)")
+PIECE = re.compile(r"(?:``[^`]*``|`[^`]{,60}`|\S)+")
+"""A word, or code of several words that stays on one line."""
+
+STICKY = re.compile(r"[-+*#|>=]+$|\d+\.$")
+"""A word that would have another meaning at the beginning of a line."""
 
 Lines = list[tuple[int, str]]
 """The lines of a text and their numbers in the source."""
@@ -177,6 +188,38 @@ def sentence(text: str, match: re.Match[str]) -> str:
     return text[begin : min(ends, default=len(text))]
 
 
+def wrapped(source: str) -> str:
+    """Return the source of a Rust file without long lines of prose: paragraphs that have one are wrapped again."""
+    paragraphs: list[tuple[str, list[str]]] = []
+    fenced = False
+    for line in source.split("\n"):
+        match = COMMENT.fullmatch(line)
+        fence = match is not None and FENCE.match(match[4]) is not None
+        fenced = match is not None and fenced ^ fence
+        if match is None or fence or fenced or match[4].startswith(("|", "#", ">>>")):
+            paragraphs.append(("", [line]))
+            continue
+        margin = match[1] + match[2] + " " * len(match[3] or "")
+        if match[3] or not paragraphs or paragraphs[-1][0] != margin:
+            paragraphs.append((margin, []))
+        paragraphs[-1][1].append(line)
+    return "\n".join(chain.from_iterable(_wrapped(*each) for each in paragraphs))
+
+
+def _wrapped(margin: str, lines: list[str]) -> Iterator[str]:
+    if not margin or max(map(len, lines)) <= COLUMNS:
+        yield from lines
+        return
+    line = lines[0][: len(margin)]
+    for piece in PIECE.findall(" ".join(line[len(margin) :] for line in lines)):
+        begins = len(line) == len(margin)
+        if not begins and len(line) + 1 + len(piece) > COLUMNS and not STICKY.match(piece):
+            yield line
+            line, begins = margin, True
+        line += piece if begins else " " + piece
+    yield line
+
+
 def files() -> list[Path]:
     """Return all files with prose."""
     return sorted(
@@ -199,7 +242,7 @@ def find(paths: Iterable[Path]) -> list[Hit]:
 
 
 Counts = dict[str, dict[str, int]]
-"""How many hits are allowed, by file and rule."""
+"""Numbers of hits, by file and rule."""
 
 
 def counted(hits: Iterable[Hit]) -> Counts:
@@ -241,6 +284,14 @@ def sums(counts: Counts) -> Counter[str]:
 
 def main(words: list[str]) -> int:
     """Run the check."""
+    if words == ["--wrap"]:
+        for path in files():
+            if (
+                path.suffix == ".rs"
+                and (text := wrapped(source := path.read_text(encoding="utf-8"))) != source
+            ):
+                path.write_text(text, encoding="utf-8")
+        return 0
     if words and words != ["--shrink"]:
         paths = [Path(word).resolve() for word in words]
         hits = find(path for path in files() if any(path.is_relative_to(each) for each in paths))
