@@ -100,7 +100,7 @@ pub(crate) struct Lists {
 pub(crate) struct Dealt<'a> {
     /// All pieces, in the order of their vertices.
     pub pieces: &'a [Piece],
-    /// The identity of the graph and its options.
+    /// The key of the input that their lists depend on.
     pub key: u128,
     /// Number of vertices.
     pub n: u32,

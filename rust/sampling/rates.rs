@@ -3,8 +3,8 @@
 //! **Requirements.** As of [`super::direct`]. Where files are only read through the page cache, there are no
 //! rates: what is in memory would be measured.
 //!
-//! **Algorithm.** Reads of one length at random or consecutive places of the files, for a given time. The
-//! number of random reads under way is that of batches. Consecutive reads have the same bytes under way.
+//! **Algorithm.** Reads of one length at random or consecutive places of the files, for a given time.
+//! [`DEPTH`] random reads are under way, as for batches. Consecutive reads have 8 MiB under way.
 //!
 //! **Memory.** 8 MiB of buffers.
 //!
@@ -34,7 +34,7 @@ pub struct DiskRates {
     pub bytes: f64,
 }
 
-/// Measures reads of the files for about so long. None: they are only read through the page cache, or have no
+/// Measures reads of the files for about `time`. None: they are only read through the page cache, or have no
 /// block.
 pub fn disk_rates(
     files: &[PathBuf],

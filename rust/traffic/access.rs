@@ -100,7 +100,7 @@ fn fixed(value: f64) -> u64 {
     (value.min(CERTAIN) * ONE) as u64
 }
 
-/// The place of a relation among those of a level.
+/// Whether a relation is the first or the last that is followed in a level.
 #[derive(Clone, Copy)]
 struct Turn {
     /// The first: it counts the level.

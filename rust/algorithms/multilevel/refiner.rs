@@ -47,8 +47,8 @@ impl Size {
         entries.saturating_mul(per_entry).saturating_add(n * (80 + 24 * bounds)).saturating_add(128 * k)
     }
 
-    /// Lets as many threads work as the budget of the run allows, but at least one. `memory` is that of a
-    /// size.
+    /// Lets as many threads work as the budget of the run allows, but at least one. `memory` returns the
+    /// bytes of a size.
     pub fn limit_threads(self, run: &Run, what: &str, memory: impl Fn(&Size) -> u64) {
         let all = run.threads() as u64;
         let fits = |&threads: &u64| memory(&Size { threads, ..self }) <= run.budget();

@@ -164,7 +164,7 @@ struct Places<'a> {
     next: Vec<AtomicU64>,
     targets: *mut u32,
     sources: *mut u16,
-    /// Null if entries have no weights.
+    /// Not used if entries have no weights.
     weights: *mut u32,
 }
 

@@ -132,7 +132,7 @@ impl Csr {
     }
 
     /// The adjacency of a replica: the lists of its pieces, and the degrees of all vertices. `pieces` are the
-    /// pieces of all replicas, and `key` identifies their graph.
+    /// pieces of all replicas, and `key` is the key of their input.
     pub fn divided(
         pieces: &[Piece],
         key: u128,
