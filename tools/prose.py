@@ -210,13 +210,19 @@ def _wrapped(margin: str, lines: list[str]) -> Iterator[str]:
     if not margin or max(map(len, lines)) <= COLUMNS:
         yield from lines
         return
-    line = lines[0][: len(margin)]
+    pieces: list[str] = []
     for piece in PIECE.findall(" ".join(line[len(margin) :] for line in lines)):
-        begins = len(line) == len(margin)
-        if not begins and len(line) + 1 + len(piece) > COLUMNS and not STICKY.match(piece):
+        if pieces and STICKY.match(piece):
+            pieces[-1] += " " + piece
+        else:
+            pieces.append(piece)
+    line = lines[0][: len(margin)] + pieces[0]
+    for piece in pieces[1:]:
+        if len(line) + 1 + len(piece) > COLUMNS:
             yield line
-            line, begins = margin, True
-        line += piece if begins else " " + piece
+            line = margin + piece
+        else:
+            line += " " + piece
     yield line
 
 

@@ -260,7 +260,7 @@ parameters! {
     /// The quantity to minimize. "cut": edges between parts. "halo": copies of vertices in the parts of their
     /// neighbours, which is what workers store and send. That takes longer, and cuts more edges.
     objective: Objective;
-    /// Number of parts of each machine, as ``[8, 8]``: parts 0 to 7 are on the first, 8 to 15 on the second.
+    /// Number of parts on each machine, as ``[8, 8]``: parts 0 to 7 are on the first, 8 to 15 on the second.
     /// The sum is k. Few edges between machines then come first, and few between the parts of a machine
     /// second. That takes four to five times as long, but with ``effort="quick"`` hardly longer.
     machines: Option<Integers>;

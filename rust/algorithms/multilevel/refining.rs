@@ -146,7 +146,7 @@ parameters! {
     /// neighbours. The other of the two may grow. Default: "halo" if the partition was made for that, else
     /// "cut".
     objective: Option<Objective>;
-    /// Number of parts of each machine, as in :func:`multilevel`. An edge between machines then counts eight
+    /// Number of parts on each machine, as in :func:`multilevel`. An edge between machines then counts eight
     /// times. Default: that of the partition.
     machines: Option<Integers>;
     /// Seconds after which no further round begins. By default time does not matter.

@@ -235,7 +235,7 @@ parameters! {
     /// parts around them, as far as the bounds allow. The cut falls with every move. A warning says how many
     /// fragments stay, and ``components`` of :func:`evaluate` counts them. Default: as the partition.
     connected: Option<Flag>;
-    /// Number of parts of each machine, as in :func:`multilevel`. An edge between machines then counts eight
+    /// Number of parts on each machine, as in :func:`multilevel`. An edge between machines then counts eight
     /// times. Default: that of the partition, if the number of parts is the same.
     machines: Option<Integers>;
     /// Seed of the groups and the ties: 0 to 2**64 - 1. None is 0.

@@ -65,7 +65,7 @@ parameters! {
     /// >>> part.volume_loads, part.volume_cap
     /// (array([9, 9]), 10)
     pub struct Sigma => "sigma", [Vertices, Edges] of;
-    /// Objective of the score. "cut": cut edges. "multi": also replicas of vertices.
+    /// "cut" scores parts by cut edges, "multi" also by replicas of vertices.
     objective: Objective, only Vertices;
     /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices (default 1.03). With
     /// ``of="edges"``, no part gets more than ``ceil(balance * m / k)`` records (default 1.10).
