@@ -72,7 +72,9 @@ def test_long_comments_are_wrapped():
     assert " ".join(line[10:] for line in lines) == f"{long} `some code` more."
     year = wrapped(f"/// {'word ' * 20}x 1996.\n")
     assert year.endswith("\n/// x 1996.\n")
-    text = "".join(f"/// {line}\n" for line in ["```text", long, "```", f"| {long} |", "# " + long])
+    text = "".join(
+        f"/// {line}\n" for line in ["```text", long, "```", f"| {long} |", "# " + long, "Notes", "-----"]
+    )
     assert wrapped(text) == text
 
 

@@ -196,7 +196,7 @@ def wrapped(source: str) -> str:
         match = COMMENT.fullmatch(line)
         fence = match is not None and FENCE.match(match[4]) is not None
         fenced = match is not None and fenced ^ fence
-        if match is None or fence or fenced or match[4].startswith(("|", "#", ">>>")):
+        if match is None or fence or fenced or match[4].startswith(("|", "#", ">>>", "---", "===")):
             paragraphs.append(("", [line]))
             continue
         margin = match[1] + match[2] + " " * len(match[3] or "")
