@@ -104,6 +104,7 @@ lint-rust: build
 lint-python: build
 	$(VENV)/ruff check
 	$(VENV)/ruff format --check
+	$(VENV)/python tools/prose.py
 	$(VENV)/mypy
 	$(VENV)/python -m mypy.stubtest fastpart._core
 

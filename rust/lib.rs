@@ -1,7 +1,7 @@
 //! Graph partitioning for distributed GNN training on graphs larger than memory.
 //!
-//! Open a [`Graph`], take one of the [`partitioners`], and give it a [`Run`]: threads, a memory budget, progress,
-//! cancellation.
+//! Open a [`Graph`], take one of the [`partitioners`], and give it a [`Run`]: threads, a memory budget,
+//! progress, cancellation.
 //!
 //! ```
 //! use fastpart::partitioners::Multilevel;
@@ -19,19 +19,22 @@
 //! # }
 //! ```
 //!
-//! The result depends on the records, the parameters and the seed, and not on the number of threads. A run that would
-//! exceed its memory budget is refused before it starts. `examples/` has four programs. Versions follow semantic
-//! versioning for what this page shows; until 1.0 a minor version may change it, and the changelog says how.
+//! The result depends on the records, the parameters and the seed, and not on the number of threads. A run
+//! that would exceed its memory budget is refused before it starts. `examples/` has four programs. Versions
+//! follow semantic versioning for what this page shows; until 1.0 a minor version may change it, and the
+//! changelog says how.
 //!
 //! # Inside
 //!
-//! The modules, lowest first. Each imports only modules above it in this list (`tests/test_layers.py` checks it):
+//! The modules, lowest first. Each imports only modules above it in this list (`tests/test_layers.py` checks
+//! it):
 //!
 //! - `base`: errors, a run (threads, budget, progress, cancellation), large arrays, randomness, atomic files.
 //! - `sets`: bit sets and matrices, rating maps, entries sorted into buckets.
-//! - `edges`: a graph as a stream of checked records, from files, arrays and temporary files, and their weights.
+//! - `edges`: a graph as a stream of checked records, from files, arrays and temporary files, and their
+//!   weights.
 //! - `exec`: the few ways in which work is done in parallel.
-//! - `graph`: what identifies a graph, its degrees, its adjacency.
+//! - `graph`: the identity of a graph, its degrees, its adjacency.
 //! - `capacity`: bounds of parts, the least loaded part with slack, repair.
 //! - `partition`: the results, and the contract of a partitioner.
 //! - `measure`: the integers behind every measure of a partition.
@@ -40,7 +43,8 @@
 //! - `parts`: the partition directory.
 //! - `traffic`: the rows that training on mini-batches will fetch.
 //! - `sampling`: neighbour samples of the vertices of a partition directory, for training.
-//! - `convert`, `ingest` and `generate`: edge lists from other formats, tables with ids of any kind, and synthetic graphs.
+//! - `convert`, `ingest` and `generate`: edge lists from other formats, tables with ids of any kind, and
+//!   synthetic graphs.
 //!
 //! The `mod.rs` of a module exports what others use of it.
 //!
@@ -82,7 +86,7 @@ pub use partition::{
     partition,
 };
 
-/// What parameters of the [`partitioners`] are chosen from.
+/// The values of parameters of the [`partitioners`].
 pub mod choices {
     pub use crate::algorithms::bytegnn::Rule;
     pub use crate::algorithms::grem::Order;

@@ -47,7 +47,7 @@ def test_refused(graph, stored):
     with pytest.raises(ParameterError, match="weights: 5 for the records of a graph that has the edge"):
         few.sample(rows)
     for call in (sampler.sample, topology.subgraph, features.gather, topology.ids_of, topology.degrees_of):
-        with pytest.raises(ParameterError, match=f"the row {n} is none of 0..{n}"):
+        with pytest.raises(ParameterError, match=f"the row {n} is outside 0..{n}"):
             call(np.array([0, n], np.uint32))
     with pytest.raises(ParameterError, match=f"roots: the row {n}"):
         topology.walks(np.array([n], np.uint32), 3, seed=0)

@@ -420,7 +420,7 @@ def test_rows_of_any_kind_are_those_of_the_parts(direct, tmp_path):
         np.testing.assert_array_equal(opened.gather(wanted.astype(dtype)), rows[wanted], strict=True)
     assert opened.bytes_of(wanted) > 0
     for row in (-1, 20):
-        with pytest.raises(fp.ParameterError, match=rf"rows: the row {row} is none of 0..20"):
+        with pytest.raises(fp.ParameterError, match=rf"rows: the row {row} is outside 0..20"):
             opened.gather(np.array([row]))
     with pytest.raises(TypeError, match="rows: expected uint32 or int64 of one dimension, got float64"):
         opened.gather(np.zeros(3))

@@ -54,7 +54,7 @@ READ = {
 """The module of each function, and of the class whose docs some refer to."""
 
 _BY_ITSELF = "saved with graph=, "
-"""What `fastpart partition` does without being told."""
+"""A condition of options that `fastpart partition` always meets."""
 
 METHODS_OF_RESULTS = {"save": "VertexPartition", "plan": "VertexPartition"}
 """Methods of classes that verbs call."""

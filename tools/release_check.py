@@ -1,10 +1,10 @@
-"""What must be true of a checkout before it is released. `make release-check` also builds packages and docs.
+"""The state that a checkout must have before it is released. `make release-check` also builds packages and docs.
 
     python tools/release_check.py             names all that is wrong, and fails if there is something
     python tools/release_check.py notices     prints what THIRD-PARTY.txt must hold
 
-Each check returns sentences about what is wrong. None is what a release needs. What only the owner of the project can
-decide is named as open, every time, and does not fail: a link is left out rather than made up.
+Each check returns sentences about what is wrong, and none if all is well. Decisions that only the owner of the project
+can make are named as open, every time, and do not fail: a link is left out rather than made up.
 """
 
 import json
@@ -151,7 +151,7 @@ def requirements(project: dict, installed: Iterable[Distribution]) -> list[str]:
 
 
 def licences(package: Distribution) -> list[str]:
-    """What the metadata of a package says: an expression, classifiers, or the first line of a text."""
+    """Return the licences in the metadata of a package: an expression, classifiers, or the first line of a text."""
     metadata = package.metadata
     if metadata.get("License-Expression"):
         return [metadata["License-Expression"]]

@@ -28,15 +28,16 @@ use crate::partition::{EdgePartition, EdgeParts, Need, Outcome, Partitioner, Pre
 parameters! {
     /// Partition the edge records by the hash of their end of lower degree (DBH).
     ///
-    /// The fastest edge partitioner that uses the graph. It replicates hubs, but not the many vertices of low degree.
-    /// Takes 4 bytes per vertex, 1 more for each of up to 20 threads, and the result.
+    /// The fastest edge partitioner that uses the graph. It replicates hubs, but not the many vertices of low
+    /// degree. Takes 4 bytes per vertex, 1 more for each of up to 20 threads, and the result.
     ///
     /// Notes
     /// -----
-    /// Source: Xie, Yan, Li, Zhang, "Distributed Power-law Graph Computing: Theoretical and Empirical Analysis", NIPS
-    /// 2014, section 3. The part is ``splitmix64(v ^ seed) % k`` for the end v of lower degree, as :func:`hash` gives
-    /// it. The paper leaves open which of two ends of the same degree is v. Here it is the one with the lower id. Loops
-    /// are placed after all other records, each in the least loaded part that holds its vertex.
+    /// Source: Xie, Yan, Li, Zhang, "Distributed Power-law Graph Computing: Theoretical and Empirical
+    /// Analysis", NIPS 2014, section 3. The part is ``splitmix64(v ^ seed) % k`` for the end v of lower
+    /// degree, as :func:`hash` gives it. The paper leaves open which of two ends of the same degree is v.
+    /// Here it is the one with the lower id. Loops are placed after all other records, each in the least
+    /// loaded part that holds its vertex.
     ///
     /// Examples
     /// --------

@@ -24,7 +24,7 @@
 //!
 //! **Figures.** From multilevel partitions under a volume bound of 1.10, the replication factor is 1.21 /
 //! 1.34 / 1.69 in the geometric mean over 17 real graphs (4, 8, 32 parts), and 1.22 / 1.36 / 1.72 if vertices
-//! are bounded by 1.03, too. HEP has 1.22 / 1.35 / 1.70, SIGMA 1.33 / 1.53 / 1.95. The largest part has 1.26
+//! are also bounded by 1.03. HEP has 1.22 / 1.35 / 1.70, SIGMA 1.33 / 1.53 / 1.95. The largest part has 1.26
 //! / 1.33 / 1.44 and 1.10 / 1.14 / 1.23 of the mean of replicas; HEP's 1.31 / 1.43 / 1.58.
 //!
 //! **Source.** The score is SIGMA's, section 3.3.
@@ -38,20 +38,21 @@ use crate::partition::parameters::{NonNegative, Ratio, Seed, Start, Whole, param
 use crate::partition::{Need, Outcome, Parameters, Partitioner, Prepared, Shape, validate_start};
 
 parameters! {
-    /// Partition the edge records by a partition of the vertices, whoever made it.
+    /// Partition the edge records by any partition of the vertices.
     ///
-    /// A record within a part goes there, and one between parts to where it makes the fewest replicas, under a cap on
-    /// records. Then records move between the parts in passes, as long as that removes replicas. Given the parts of
-    /// :func:`multilevel`, the result usually has the lowest replication factor of all edge partitions here. The adjacency
-    /// is not needed, and the records are streamed from their file.
+    /// A record within a part goes there, and one between parts to where it makes the fewest replicas, under
+    /// a cap on records. Then records move between the parts in passes, as long as that removes replicas.
+    /// Given the parts of :func:`multilevel`, the result usually has the lowest replication factor of all
+    /// edge partitions here. The adjacency is not needed, and the records are streamed from their file.
     ///
-    /// Takes k bits (in words of 64) and 8 bytes per vertex, 2 k bits and 4 bytes while records move, and the result: 1
-    /// byte per record for k <= 255, 2 for k <= 32,767, else 4. A record between parts takes 16 bytes in a temporary file.
+    /// Takes k bits (in words of 64) and 8 bytes per vertex, 2 k bits and 4 bytes while records move, and the
+    /// result: 1 byte per record for k <= 255, 2 for k <= 32,767, else 4. A record between parts takes 16
+    /// bytes in a temporary file.
     ///
     /// The records of a part are balanced best if the volumes of the vertex partition are:
-    /// ``multilevel(graph, k, volume_balance=1.05)``. A bound as that on the records lets all records within a part stay
-    /// there. With ``balance=k`` beside it, numbers of vertices are not bounded. Then there are 1 to 2 % fewer replicas, and
-    /// they are spread less evenly.
+    /// ``multilevel(graph, k, volume_balance=1.05)``. A bound as that on the records lets all records within
+    /// a part stay there. With ``balance=k`` beside it, numbers of vertices are not bounded. Then there are 1
+    /// to 2 % fewer replicas, and they are spread less evenly.
     ///
     /// See Also
     /// --------
@@ -60,11 +61,12 @@ parameters! {
     ///
     /// Notes
     /// -----
-    /// Source: the score is that of SIGMA, section 3.3. The refinement moves a record only to parts that hold both of its
-    /// ends already. So no part ever gets more replicas by it. Loops come last, each to the least loaded part that holds
-    /// its vertex, and move as all others.
+    /// Source: the score is that of SIGMA, section 3.3. The refinement moves a record only to parts that hold
+    /// both of its ends already. So no part ever gets more replicas by it. Loops come last, each to the least
+    /// loaded part that holds its vertex, and move as all others.
     ///
-    /// ``parameters`` of the result hold ``origin``, the algorithm and the parameters of the vertex partition.
+    /// ``parameters`` of the result hold ``origin``, the algorithm and the parameters of the vertex
+    /// partition.
     ///
     /// Examples
     /// --------
@@ -75,17 +77,18 @@ parameters! {
     /// >>> p.loads, round(p.rf, 3)
     /// (array([4, 3]), 1.167)
     pub struct EdgesOf => "edges_of", [Edges];
-    /// The partition of the vertices: a vertex partition, a path that :func:`open_partition` accepts, or the part of each
-    /// vertex.
+    /// The partition of the vertices: a vertex partition, a path that :func:`open_partition` accepts, or the
+    /// part of each vertex.
     partition: Start;
     /// A ratio >= 1: no part gets more than ``ceil(balance * m / k)`` records.
     balance: Ratio = 1.05;
     /// Weight of the balance of records and replicas in the score, >= 0.
     balance_weight: NonNegative = 1.0;
-    /// 1 to 64. Records between parts are streamed in so many bands, by the lower degree of their ends. 1 is the order of
-    /// the file.
+    /// 1 to 64. The number of bands in which records between parts are streamed, by the lower degree of their
+    /// ends. 1 is the order of the file.
     bands: BandCount = 8;
-    /// Most passes of the refinement. They end earlier after one that removes less than 0.1 % of the replicas.
+    /// Most passes of the refinement. They end earlier after one that removes less than 0.1 % of the
+    /// replicas.
     passes: Whole<0, { 1 << 20 }> = PASSES;
     /// Has no effect. Nothing here is random.
     seed: Seed;

@@ -31,16 +31,16 @@ use crate::partition::{Need, Outcome, Parameters, Partitioner, Prepared, Shape};
 parameters! {
     /// Partition the edge records with PowerGraph's greedy rule.
     ///
-    /// A record goes to the least loaded part of the first of these sets that has a part below the cap: the parts that
-    /// both ends are in, the parts of the end with more records still to come, the parts of the other end, all parts.
-    /// Takes as much memory as :func:`hdrf`.
+    /// A record goes to the least loaded part of the first of these sets that has a part below the cap: the
+    /// parts that both ends are in, the parts of the end with more records still to come, the parts of the
+    /// other end, all parts. Takes as much memory as :func:`hdrf`.
     ///
     /// Notes
     /// -----
-    /// Source: Gonzalez, Low, Gu, Bickson, Guestrin, "PowerGraph: Distributed Graph-Parallel Computation on Natural
-    /// Graphs", OSDI 2012, section 5.2.1. If both ends have equally many records to come, u counts as the one with
-    /// more. Equal loads go to the lowest part. Loops are placed after all other records, each in the least loaded part
-    /// that holds its vertex.
+    /// Source: Gonzalez, Low, Gu, Bickson, Guestrin, "PowerGraph: Distributed Graph-Parallel Computation on
+    /// Natural Graphs", OSDI 2012, section 5.2.1. If both ends have equally many records to come, u counts as
+    /// the one with more. Equal loads go to the lowest part. Loops are placed after all other records, each
+    /// in the least loaded part that holds its vertex.
     ///
     /// Examples
     /// --------
@@ -49,7 +49,8 @@ parameters! {
     /// >>> fp.greedy(two_triangles, k=2).assignment
     /// array([0, 1, 0, 1, 0, 1], dtype=uint8)
     pub struct Greedy => "greedy", [Edges];
-    /// A ratio >= 1: no part gets more than ``ceil(balance * m / k)`` records. The rule alone does not bound loads.
+    /// A ratio >= 1: no part gets more than ``ceil(balance * m / k)`` records. The rule alone does not bound
+    /// loads.
     balance: Ratio = 1.10;
     /// Has no effect. The rule makes no random choices.
     seed: Seed;

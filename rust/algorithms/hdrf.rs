@@ -29,15 +29,15 @@ parameters! {
     ///
     /// A record (u, v) goes to the part with the largest ``C_rep + balance_weight * C_bal``. C_rep adds
     /// ``2 - d(u) / (d(u) + d(v))`` if u is in the part already, and the same for v. C_bal is
-    /// ``(max - load) / (1 + max - min)`` over the loads of all parts. Takes k bits (words of 64) and 4 bytes per
-    /// vertex, and the result: 1 byte per record for k <= 255, 2 for k <= 32,767, else 4.
+    /// ``(max - load) / (1 + max - min)`` over the loads of all parts. Takes k bits (words of 64) and 4 bytes
+    /// per vertex, and the result: 1 byte per record for k <= 255, 2 for k <= 32,767, else 4.
     ///
     /// Notes
     /// -----
-    /// Source: Petroni, Querzoni, Daudjee, Kamali, Iacoboni, "HDRF: Stream-Based Partitioning for Power-Law Graphs",
-    /// CIKM 2015, section 3. Degrees are exact, from a pass before the stream. The paper counts those seen so far.
-    /// Equal scores go to the lowest part. Loops are placed after all other records, each in the least loaded part that
-    /// holds its vertex.
+    /// Source: Petroni, Querzoni, Daudjee, Kamali, Iacoboni, "HDRF: Stream-Based Partitioning for Power-Law
+    /// Graphs", CIKM 2015, section 3. Degrees are exact, from a pass before the stream. The paper counts
+    /// those seen so far. Equal scores go to the lowest part. Loops are placed after all other records, each
+    /// in the least loaded part that holds its vertex.
     ///
     /// Examples
     /// --------

@@ -26,7 +26,7 @@ use crate::partition::{
     EdgePartition, EdgeParts, Need, Of, Outcome, Partitioner, Prepared, Shape, VertexPartition,
 };
 
-/// Vertices between two looks at the cancel flag.
+/// Vertices between two polls of the cancel flag.
 const CHUNK: usize = 1 << 14;
 
 fn assign(n: u64, run: &Run, part: impl Fn(u64) -> i32 + Sync) -> Result<Buffer<i32>> {
@@ -39,8 +39,8 @@ fn assign(n: u64, run: &Run, part: impl Fn(u64) -> i32 + Sync) -> Result<Buffer<
 parameters! {
     /// Deal the vertices, or the edge records, to the parts in random order.
     ///
-    /// Takes 4 bytes per vertex (16 with ``balance_on``), or the result alone: 1 byte per record for k <= 255, 2 for
-    /// k <= 32,767, else 4.
+    /// Takes 4 bytes per vertex (16 with ``balance_on``), or the result alone: 1 byte per record for k <=
+    /// 255, 2 for k <= 32,767, else 4.
     ///
     /// Examples
     /// --------
@@ -51,8 +51,8 @@ parameters! {
     /// >>> fp.random(ring, k=3, of="edges").assignment
     /// array([2, 0, 2, 1, 0, 2, 0, 1, 1], dtype=uint8)
     pub struct Random => "random", [Vertices, Edges] of;
-    /// A second cap for vertices, as in :func:`spring`. The vertices come in random order. Each goes to the part with
-    /// capacity left whose larger relative load is smallest.
+    /// A second cap for vertices, as in :func:`spring`. The vertices come in random order. Each goes to the
+    /// part with capacity left whose larger relative load is smallest.
     balance_on: Option<Weighing>, only Vertices;
     /// A ratio >= 1, as in :func:`spring`: the cap on the weight of a part, relative to the mean.
     balance_on_ratio: Ratio = 1.05, only Vertices;
@@ -132,8 +132,8 @@ impl Partitioner for Random {
 parameters! {
     /// Give vertex v the part ``splitmix64(v ^ seed) % k``.
     ///
-    /// The part of a vertex is known without the partition. There is no cap. The sizes vary like those of random draws.
-    /// Takes 4 bytes per vertex.
+    /// The part of a vertex is known without the partition. There is no cap. The sizes vary like those of
+    /// random draws. Takes 4 bytes per vertex.
     ///
     /// Notes
     /// -----

@@ -1,9 +1,10 @@
 //! Zeroed arrays of any size, in memory or in files.
 //!
-//! A large array is one anonymous map: a refusal of the system is an error instead of an abort, the memory returns to
-//! the system the moment the array is dropped (so that peaks are what the docs state), and huge pages halve the
-//! time of the random accesses that bound every partitioner here. A small one lies on the heap, without a system call:
-//! the coarse levels of the multilevel partitioner make thousands of a few hundred items each.
+//! A large array is one anonymous map: a refusal of the operating system is an error instead of an abort, the
+//! memory returns to the operating system the moment the array is dropped (so that peaks are what the docs
+//! state), and huge pages halve the time of the random accesses that bound every partitioner here. A small
+//! one lies on the heap, without a system call: the coarse levels of the multilevel partitioner make
+//! thousands of a few hundred items each.
 
 use std::fs::File;
 use std::mem::ManuallyDrop;
@@ -22,7 +23,7 @@ use super::temporary::{Taken, TempFile};
 /// Bytes from which on an array is a map of its own.
 const LARGE: usize = 1 << 20;
 
-/// `len` values of `T`, zero at first.
+/// `len` values of `T`, initially zero.
 #[derive(Debug)]
 pub struct Buffer<T> {
     items: NonNull<T>,
@@ -66,19 +67,19 @@ impl<T: Zeroable> Buffer<T> {
 }
 
 impl<T: Pod> Buffer<T> {
-    /// `len` zeros in a temporary file in `dir`, mapped: they take no anonymous memory, and the system writes them
-    /// out when memory is short.
+    /// `len` zeros in a temporary file in `dir`, mapped: they take no anonymous memory, and the operating
+    /// system writes them out when memory is short.
     pub fn in_file(len: usize, dir: &Path) -> Result<Self> {
         Self::of_file(TempFile::create(dir)?, len)
     }
 
-    /// The first `len` values of a temporary file, mapped. What it lacks of them are zeros.
+    /// The first `len` values of a temporary file, mapped. Values beyond its end are zeros.
     pub fn of_file(file: TempFile, len: usize) -> Result<Self> {
         Self::of_sparse_file(file, len, 0..len)
     }
 
-    /// The same, where only values of a range are going to be written through the map, or none. What lies outside of
-    /// it takes no space on the disk.
+    /// Like [`Self::of_file`], but only the values in `used`, which may be empty, are going to be written
+    /// through the map. Values outside of `used` take no space on the disk.
     pub fn of_sparse_file(
         TempFile { path, file, mut taken }: TempFile,
         len: usize,
@@ -98,7 +99,7 @@ impl<T: Pod> Buffer<T> {
         Ok(mapped)
     }
 
-    /// `len` zeros behind the first `start` bytes of `file`, which holds no more than these.
+    /// `len` zeros behind the first `start` bytes of `file`, which ends there.
     ///
     /// # Safety
     /// Nobody changes or cuts the file meanwhile. `start` is a multiple of the alignment of `T`.
@@ -110,8 +111,8 @@ impl<T: Pod> Buffer<T> {
         Ok(Self::within(map, start, len))
     }
 
-    /// Tells the system whether the next accesses go to any place. Then what lies beside a page of a temporary file is not
-    /// read with it.
+    /// Tells the operating system whether the next accesses go to any place. If so, the pages beside a page
+    /// of a temporary file are not read with it.
     pub fn expect_random(&self, random: bool) {
         if let (Some(map), Some(_)) = (&self.map, &self.taken) {
             let access = if random { Access::Random } else { Access::Normal };
@@ -160,7 +161,8 @@ pub fn reserved<T>(len: usize, what: &str) -> Result<Vec<T>> {
     Ok(items)
 }
 
-/// Makes place for `more` items behind the others of a vector that grows, or returns an error instead of an abort.
+/// Makes place for `more` items behind the others of a vector that grows, or returns an error instead of an
+/// abort.
 pub(crate) fn reserve<T>(items: &mut Vec<T>, more: usize, what: &str) -> Result<()> {
     let needed = items.len().saturating_add(more).saturating_mul(size_of::<T>());
     items.try_reserve(more).map_err(|_| refused(what, needed))
@@ -243,12 +245,12 @@ unsafe impl Number for u64 {
 /// Numbers, to be changed by several threads.
 pub(crate) fn shared<T: Number>(items: &mut [T]) -> &[T::Atomic] {
     const { assert!(size_of::<T::Atomic>() == size_of::<T>() && align_of::<T::Atomic>() == align_of::<T>()) }
-    // SAFETY: size and alignment are equal, and the mutable borrow keeps everything else from the numbers as long as
-    // the atomic ones are in use.
+    // SAFETY: size and alignment are equal, and the mutable borrow keeps everything else from the numbers as
+    // long as the atomic ones are in use.
     unsafe { std::slice::from_raw_parts(items.as_mut_ptr().cast(), items.len()) }
 }
 
-/// A file of so many bytes is not mapped: maybe the address space is exhausted.
+/// The error for a file of `bytes` bytes that cannot be mapped: maybe the address space is exhausted.
 fn not_mapped(path: &Path, bytes: usize, error: std::io::Error) -> Error {
     match error.kind() {
         std::io::ErrorKind::OutOfMemory => refused(&shown(path), bytes),
@@ -264,8 +266,8 @@ impl<T> Deref for Buffer<T> {
     type Target = [T];
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        // SAFETY: here lie `len` values that began as zeros, which `Zeroable` makes valid, borrowed as long as the slice.
-        // Measured: a checked cast here costs the hot loops a third of their pace.
+        // SAFETY: here lie `len` values that began as zeros, which `Zeroable` makes valid, borrowed as long
+        // as the slice. Measured: a checked cast here costs the hot loops a third of their pace.
         unsafe { std::slice::from_raw_parts(self.items.as_ptr(), self.len) }
     }
 }

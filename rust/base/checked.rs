@@ -1,7 +1,8 @@
 //! Files of numbers and arrays that carry a checksum: a damaged one is never taken for a whole one.
 //!
-//! **Format.** Eight bytes that name the kind, a key of what the content depends on, numbers and arrays as they lie in
-//! memory, and the XXH3-128 of all before it. A file is there as a whole or not at all ([`AtomicFile`]).
+//! **Format.** Eight bytes that name the kind, a key of what the content depends on, numbers and arrays as
+//! they lie in memory, and the XXH3-128 of all before it. A file is there as a whole or not at all
+//! ([`AtomicFile`]).
 
 use std::fs::File;
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -19,7 +20,7 @@ use super::temporary::TempFile;
 /// Bytes that are read, written and hashed at a time.
 const CHUNK: usize = 1 << 16;
 
-/// What the file begins with: its kind, and the key of what it depends on.
+/// The header of a file: its kind, and the key of its inputs.
 pub(crate) type Head = ([u8; 8], u128);
 
 /// Why a file cannot be read.
@@ -139,7 +140,8 @@ impl<'a> Reader<'a> {
         if ids.iter().all(|&id| u64::from(id) < end) { Ok(ids) } else { Err(Fault::Damaged) }
     }
 
-    /// Copies `count` numbers below `end` into a temporary file, from its item number `to` on. Returns their sum.
+    /// Copies `count` numbers below `end` into a temporary file, from its item number `to` on. Returns their
+    /// sum.
     pub(crate) fn copy(&mut self, count: u64, end: u64, into: &TempFile, to: u64) -> Read<u64> {
         self.expect(count)?;
         let mut sum = 0_u64;

@@ -14,7 +14,7 @@ pub enum Error {
     Io {
         /// The file concerned.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
 
@@ -23,7 +23,7 @@ pub enum Error {
     NotARegularFile {
         /// The path given.
         path: PathBuf,
-        /// What it is instead.
+        /// The kind of file that was found.
         kind: &'static str,
     },
 
@@ -32,7 +32,7 @@ pub enum Error {
     Format {
         /// The file, or "array".
         origin: String,
-        /// What is wrong, where, and the remedy.
+        /// The defect, its location and the remedy.
         what: String,
     },
 
@@ -45,7 +45,7 @@ pub enum Error {
         line: u64,
         /// Column in bytes, from 1.
         column: u64,
-        /// What is wrong there.
+        /// The defect.
         what: String,
     },
 
@@ -58,7 +58,7 @@ pub enum Error {
         line: u64,
         /// Column in bytes, from 1.
         column: u64,
-        /// What is wrong there.
+        /// The defect.
         what: String,
     },
 
@@ -73,7 +73,7 @@ pub enum Error {
         id: i128,
         /// Number of vertices.
         n: u64,
-        /// What to do.
+        /// The remedy.
         remedy: String,
     },
 
@@ -82,7 +82,7 @@ pub enum Error {
     Parameter {
         /// Name of the parameter.
         name: &'static str,
-        /// What is wrong with it, and what is valid.
+        /// The reason, and the valid values.
         what: String,
     },
 
@@ -96,7 +96,7 @@ pub enum Error {
         bytes(*.needed), bytes(*.budget)
     )]
     MemoryBudget {
-        /// What needs it.
+        /// The work that needs the memory.
         what: String,
         /// Bytes needed.
         needed: u64,
@@ -104,13 +104,13 @@ pub enum Error {
         budget: u64,
     },
 
-    /// The system refused memory that the budget allowed.
+    /// The operating system refused memory that the budget allowed.
     #[error(
-        "{what}: the system refused {} of memory. Raise the limit (`ulimit -v`), use fewer threads or free memory",
+        "{what}: the operating system refused {} of memory. Raise the limit (`ulimit -v`), use fewer threads or free memory",
         bytes(*.needed)
     )]
     MemoryRefused {
-        /// What it was for.
+        /// The purpose of the memory.
         what: String,
         /// Bytes requested.
         needed: u64,
@@ -164,7 +164,7 @@ pub fn named<T: Copy>(parameter: &'static str, what: &str, name: &str, known: &[
     })
 }
 
-/// A path on one line: what is no text is shown lossily, control characters are escaped.
+/// A path on one line: bytes that are not text are shown lossily, and control characters are escaped.
 pub fn shown(path: &Path) -> String {
     let text = path.to_string_lossy();
     text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()

@@ -1,5 +1,5 @@
-//! The foundation: errors, a run and its budget, large arrays, randomness, atomic files. It does not depend on
-//! graphs.
+//! The foundation: errors, a run and its budget, large arrays, randomness, atomic files. It does not depend
+//! on graphs.
 
 pub(crate) mod buffer;
 pub(crate) mod checked;

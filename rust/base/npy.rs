@@ -1,4 +1,5 @@
-//! `.npy` files: their headers, and arrays of one dimension that are written, and read again, from front to back.
+//! `.npy` files: their headers, and arrays of one dimension that are written, and read again, from front to
+//! back.
 
 use std::fs::File;
 use std::marker::PhantomData;
@@ -105,8 +106,8 @@ pub fn header_of<T: Item>(items: &[T]) -> Vec<u8> {
     header(T::DESCR, &[items.len() as u64])
 }
 
-/// A header as `numpy.save` writes it (version 1.0, data aligned to 64 bytes) for a C-ordered array. `descr` names a
-/// type, or is a list of fields.
+/// A header as `numpy.save` writes it (version 1.0, data aligned to 64 bytes) for a C-ordered array. `descr`
+/// names a type, or is a list of fields.
 pub fn header(descr: &str, shape: &[u64]) -> Vec<u8> {
     let sizes: Vec<String> = shape.iter().map(u64::to_string).collect();
     let quote = if descr.starts_with('[') { "" } else { "'" };
@@ -129,14 +130,14 @@ pub fn header(descr: &str, shape: &[u64]) -> Vec<u8> {
 /// Bytes of the header of every one-dimensional array, however long.
 const HEADER: u64 = 128;
 
-/// Bytes collected before the system is called.
+/// Bytes collected before the operating system is called.
 const BUFFER: usize = 1 << 16;
 
-/// Bytes written between two looks at the cancel flag: a busy disk may take its time.
+/// Bytes written between two polls of the cancel flag: a busy disk may take its time.
 const AT_ONCE: usize = 1 << 20;
 
-/// Bytes on their way to the end of a plain file: it lies in a directory that appears as a whole or not at all, and that
-/// its owner forces to the disk.
+/// Bytes on their way to the end of a plain file: it lies in a directory that appears as a whole or not at
+/// all, and that its owner forces to the disk.
 pub(crate) struct Appender<'a> {
     run: &'a Run,
     path: PathBuf,
@@ -180,7 +181,7 @@ impl<'a> Appender<'a> {
         if self.buffer.len() >= self.most { self.flush() } else { Ok(()) }
     }
 
-    /// Writes what was collected.
+    /// Writes the collected bytes.
     fn flush(&mut self) -> Result<()> {
         let mut buffer = std::mem::take(&mut self.buffer);
         self.write(&buffer)?;
@@ -198,7 +199,7 @@ impl<'a> Appender<'a> {
         Ok(())
     }
 
-    /// Writes what was collected. Returns the memory of the buffer.
+    /// Writes the collected bytes. Returns the memory of the buffer.
     pub(crate) fn finish(mut self) -> Result<Vec<u8>> {
         self.flush().map(|()| self.buffer)
     }
@@ -207,7 +208,7 @@ impl<'a> Appender<'a> {
 /// Where writing begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Start {
-    /// In a new file, in place of what is there.
+    /// In a new file, which replaces an existing one.
     Anew,
     /// At the end of a file.
     AtEnd,
@@ -220,12 +221,12 @@ pub(crate) struct ArrayWriter<'a, T> {
 }
 
 impl<'a, T: Item> ArrayWriter<'a, T> {
-    /// Creates `folder/name`. What is there is replaced.
+    /// Creates `folder/name`. An existing file is replaced.
     pub(crate) fn create(folder: &Path, name: &str, run: &'a Run) -> Result<Self> {
         Self::open(folder, name, Start::Anew, run)
     }
 
-    /// Opens `folder/name`, at the end of an array that was finished or anew.
+    /// Opens `folder/name`, either to append to a finished array or to write a new one.
     pub(crate) fn open(folder: &Path, name: &str, start: Start, run: &'a Run) -> Result<Self> {
         let file = Appender::open(folder.join(name), start, BUFFER, Vec::new(), run)?;
         let offset = file.offset.max(HEADER);

@@ -1,9 +1,9 @@
-//! What hot loops ask of the processor: data that they need a few rounds later, and wide registers.
+//! Requests of hot loops to the processor: data that they need a few rounds later, and wide registers.
 
 use super::system::{Access, advise};
 
-/// How many rounds before its use data is prefetched, by what the loop goes over. More would leave the first-level cache
-/// before they are used, fewer come too late.
+/// Rounds by which data is prefetched ahead, by the items of the loop. With more, data would leave the
+/// first-level cache before its use. With fewer, it would come too late.
 pub(crate) mod ahead {
     /// Records, whose two ends are looked up. Measured with halos: twice as fast as without.
     pub(crate) const RECORDS: usize = 24;
@@ -39,12 +39,14 @@ pub(crate) fn prefetch_ends<T>(items: &[T], records: &[[u32; 2]], index: usize) 
     }
 }
 
-/// Asks the system to read soon what lies behind `items`, part of a mapped file. Nothing happens to what is in memory.
+/// Asks the operating system to read the pages of `items`, part of a mapped file, soon. Pages in memory stay
+/// as they are.
 pub(crate) fn read_ahead<T>(items: &[T]) {
     advise(items.as_ptr().cast(), size_of_val(items), Access::Soon);
 }
 
-/// Does the same work, compiled for AVX2 too, and so on eight items of 32 bits at a time where the processor has it.
+/// Does the same work, compiled for AVX2 too, and so on eight items of 32 bits at a time where the processor
+/// has it.
 macro_rules! on_avx2 {
     (|$($name:ident: $type:ty),*| -> $output:ty $work:block) => {{
         #[cfg(target_arch = "x86_64")]

@@ -44,8 +44,8 @@ impl Random {
     }
 }
 
-/// A random order of `0..len` that no memory holds: a Feistel network over just enough bits, walked until it lands
-/// below `len` (Black and Rogaway, "Ciphers with Arbitrary Finite Domains", CT-RSA 2002).
+/// A random order of `0..len` that no memory holds: a Feistel network over just enough bits, walked until it
+/// lands below `len` (Black and Rogaway, "Ciphers with Arbitrary Finite Domains", CT-RSA 2002).
 #[derive(Debug, Clone, Copy)]
 pub struct Permutation {
     keys: [u64; 4],

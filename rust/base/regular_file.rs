@@ -1,5 +1,5 @@
-//! Files that are opened only if they are regular: a pipe would stop the run, a device would never end, and a link in a
-//! folder of fastpart's own would lead to somebody else's file.
+//! Files that are opened only if they are regular: a pipe would stop the run, a device would never end, and a
+//! link in a folder of fastpart's own would lead to somebody else's file.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
@@ -14,7 +14,7 @@ pub(crate) fn open_regular(path: &Path) -> Result<(File, Metadata)> {
     refuse_special(path, opened)
 }
 
-/// Opens a file that fastpart itself made, as `options` say. A link is refused, too: fastpart makes none.
+/// Opens a file that fastpart itself made, as `options` say. A link is also refused: fastpart makes none.
 pub(crate) fn open_own(path: &Path, options: &mut OpenOptions) -> Result<File> {
     let opened = system::without_links(options).open(path);
     refuse_special(path, opened).map(|(file, _)| file)
@@ -23,7 +23,7 @@ pub(crate) fn open_own(path: &Path, options: &mut OpenOptions) -> Result<File> {
 /// A regular file that was opened without blocking. Everything else is refused.
 fn refuse_special(path: &Path, opened: io::Result<File>) -> Result<(File, Metadata)> {
     let file = opened.map_err(|error| match error.raw_os_error() {
-        // What open(2) answers for a socket, and for a FIFO to write that nobody reads.
+        // open(2) returns this for a socket, and for a FIFO opened to write that has no reader.
         Some(libc::ENXIO) => {
             Error::NotARegularFile { path: path.into(), kind: "a FIFO, a socket or a device" }
         }

@@ -35,7 +35,7 @@ pub struct Run {
     watch: Option<Mutex<Watch>>,
 }
 
-/// What a progress bar shows.
+/// The state of a progress bar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
     /// The step at work: "degrees", "clustering", ...
@@ -51,11 +51,11 @@ pub struct Progress {
 pub struct Step {
     /// Its progress.
     pub progress: Progress,
-    /// Most processor time between two looks at the cancel flag.
+    /// Most processor time between two polls of the cancel flag.
     pub longest: Duration,
 }
 
-/// The steps of a run, and when it looked at the cancel flag last.
+/// The steps of a run, and the time of the last poll of the cancel flag.
 #[derive(Debug)]
 struct Watch {
     steps: Vec<Step>,
@@ -120,7 +120,7 @@ impl Run {
         self.watch.as_ref().map_or_else(Vec::new, |watch| locked(watch).steps.clone())
     }
 
-    /// Where temporary files belong: by default where the system has them.
+    /// The directory of temporary files. The default is that of the operating system.
     pub fn tmp_dir(&self) -> &Path {
         &self.tmp_dir
     }
@@ -134,13 +134,13 @@ impl Run {
         Arc::clone(&locked(&self.pool))
     }
 
-    /// Lets at most `most` threads work from now on, where memory is too short for the scratch space of all. The others
-    /// end: a thread that waits keeps what its heap had.
+    /// Lets at most `most` threads work from now on, where memory is too short for the scratch space of all.
+    /// The other threads end, because a waiting thread keeps the free memory of its heap.
     pub fn limit_threads(&self, most: usize) {
         if most >= self.threads() {
             return;
         }
-        // If the system refuses, all threads go on.
+        // If the operating system refuses, all threads go on.
         if let Ok(pool) = pool_of(most.max(1)) {
             *locked(&self.pool) = Arc::new(pool);
         }
@@ -161,8 +161,8 @@ impl Run {
         self.taken.fetch_add(bytes, Relaxed);
     }
 
-    /// Says that the run is going to need so many bytes beside what it takes first, until what is returned is dropped. What
-    /// can lie in memory or in files then leaves them free. Within another reservation this one counts.
+    /// Reserves `bytes` for later steps, until the returned value is dropped. Data that can lie in memory or
+    /// in files leaves these bytes free. An inner reservation replaces the outer one.
     pub fn reserve(&self, bytes: u64) -> Reservation<'_> {
         Reservation { run: self, before: self.reserved.swap(bytes, Relaxed) }
     }
@@ -196,8 +196,8 @@ impl Run {
         Err(Error::MemoryBudget { what: what.into(), needed, budget })
     }
 
-    /// The bytes of memory that `files` bytes of temporary files in `dir` take: none on a disk, all on a file system in
-    /// memory. In that case `what` also says so and names the remedy.
+    /// The bytes of memory that `files` bytes of temporary files in `dir` take: none on a disk, all on a file
+    /// system in memory. In that case `what` also says so and names the remedy.
     pub fn temporary(&self, dir: &Path, files: u64, what: impl Into<String>) -> (u64, String) {
         if files == 0 || !lies_in_memory(dir) {
             return (0, what.into());
@@ -208,8 +208,8 @@ impl Run {
         (files, format!("{}, with {taken} ({remedy} takes none),", what.into()))
     }
 
-    /// The number of workers, at most `most`, that the budget allows with `fixed` bytes and `each` for a worker. An error if it
-    /// allows not even one.
+    /// The number of workers, at most `most`, that the budget allows with `fixed` bytes and `each` for a
+    /// worker. An error if it allows not even one.
     pub fn workers(&self, most: usize, fixed: u64, each: u64, what: &str) -> Result<usize> {
         self.require(fixed.saturating_add(each), what)?;
         let fitting = (self.budget() - fixed).checked_div(each).unwrap_or(u64::MAX);
@@ -234,18 +234,20 @@ impl Run {
         locked(&self.notes).push(text.into());
     }
 
-    /// What the run has told since the last call.
+    /// Notes of the run since the last call.
     pub fn take_notes(&self) -> Vec<String> {
         std::mem::take(&mut locked(&self.notes))
     }
 
-    /// Counts `units` as done. An error once the run is cancelled. Call it at least every millisecond of work.
+    /// Counts `units` as done. An error once the run is cancelled. Call it at least every millisecond of
+    /// work.
     pub fn advance(&self, units: u64) -> Result<()> {
         self.done.fetch_add(units, Relaxed);
         self.check()
     }
 
-    /// An error once the run is cancelled, or memory is exhausted: a look at two flags, which costs next to nothing.
+    /// Fails once the run is cancelled or memory is exhausted. It reads two flags, which costs next to
+    /// nothing.
     pub fn check(&self) -> Result<()> {
         if let Some(watch) = &self.watch {
             self.look(watch);
@@ -253,7 +255,7 @@ impl Run {
         if self.cancelled.load(Relaxed) { Err(Error::Cancelled) } else { spare::check() }
     }
 
-    /// Does `each` of the numbers below `n`, in order, with a look at the cancel flag now and then.
+    /// Calls `each` for the numbers below `n`, in order, and polls the cancel flag now and then.
     pub fn each(&self, n: usize, mut each: impl FnMut(u32)) -> Result<()> {
         let n = u32::try_from(n)
             .map_err(|_| Error::Capacity(format!("{n} numbers are too many. There may be 2^32 - 1")))?;
@@ -294,7 +296,7 @@ fn pool_of(threads: usize) -> Result<ThreadPool, ThreadPoolBuildError> {
     ThreadPoolBuilder::new().num_threads(threads).thread_name(name).build()
 }
 
-/// Bytes that are left free as long as it lives. Then those that were reserved before are again.
+/// Bytes that are left free as long as this value lives. Dropping it restores the reservation before.
 #[must_use]
 #[derive(Debug)]
 pub struct Reservation<'a> {
@@ -308,16 +310,17 @@ impl Drop for Reservation<'_> {
     }
 }
 
-/// Locks it, even if a thread that held it panicked: what it left is complete, or nobody uses it.
+/// Locks `item` even if a thread panicked while it held the lock: the item is then complete or never used
+/// again.
 pub fn locked<T>(item: &Mutex<T>) -> MutexGuard<'_, T> {
     item.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Looks at the cancel flag of a run once in so many units of work.
+/// Polls the cancel flag of a run once in `STRIDE` units of work.
 #[derive(Debug)]
 pub(crate) struct CancelCheck<'a> {
     run: &'a Run,
-    /// Units since the last look.
+    /// Units since the last poll.
     done: usize,
 }
 

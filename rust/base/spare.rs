@@ -1,9 +1,11 @@
-//! Address space that is set aside, so that a refused allocation ends a run with an error and not the process.
+//! Address space that is set aside, so that a refused allocation ends a run with an error and not the
+//! process.
 //!
-//! **Why.** What grows with a graph is reserved with an error where the system refuses it ([`super::reserved`],
-//! [`Buffer`](super::Buffer)). Small vectors, maps and the queues of threads are not: on stable Rust they end the process.
-//! When an allocation is refused, the spare is given back, the allocation is tried again, and every run sees at its next
-//! [`Run::check`](super::Run::check) that memory is exhausted. Until then the spare is enough for the small things.
+//! **Why.** Memory that grows with a graph is reserved, with an error where the operating system refuses it
+//! ([`super::reserved`], [`Buffer`](super::Buffer)). Small vectors, maps and the queues of threads are not:
+//! on stable Rust they end the process. When an allocation is refused, the spare is given back, the
+//! allocation is tried again, and every run sees at its next [`Run::check`](super::Run::check) that memory is
+//! exhausted. Until then the spare is enough for the small things.
 //!
 //! **Memory.** None: [`BYTES`] bytes of address space that are never touched.
 
@@ -22,16 +24,16 @@ const BYTES: usize = 16 << 20;
 static SPARE: Spare = Spare { set_aside: AtomicPtr::new(ptr::null_mut()), refused: AtomicUsize::new(0) };
 
 struct Spare {
-    /// What is set aside, if it was not needed yet.
+    /// The memory set aside, if it was not needed yet.
     set_aside: AtomicPtr<MmapMut>,
     /// Bytes of the allocation for which it was given back. 0: there was none.
     refused: AtomicUsize,
 }
 
-/// The allocator of the system, and the spare.
+/// The system allocator, and the spare.
 pub struct Allocator;
 
-// SAFETY: all calls go to the allocator of the system, with what they were given.
+// SAFETY: all calls go to the system allocator, with the arguments that were given.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as the caller promises.
@@ -44,7 +46,7 @@ unsafe impl GlobalAlloc for Allocator {
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: as the caller promises. What was refused has not moved.
+        // SAFETY: as the caller promises. Memory whose growth was refused has not moved.
         SPARE.again(size, || unsafe { System.realloc(memory, layout, size) })
     }
 
@@ -55,8 +57,8 @@ unsafe impl GlobalAlloc for Allocator {
 }
 
 impl Spare {
-    /// Allocates, and once more if that is refused and is small enough for the spare. Who asks for a large array takes an
-    /// error.
+    /// Allocates, and once more if that is refused and is small enough for the spare. Code that asks for a
+    /// large array handles the error.
     #[inline(always)]
     fn again(&self, size: usize, allocate: impl Fn() -> *mut u8) -> *mut u8 {
         let memory = allocate();
@@ -69,7 +71,8 @@ impl Spare {
         let spare = self.set_aside.swap(ptr::null_mut(), Ordering::AcqRel);
         if !spare.is_null() {
             self.refused.store(size.max(1), Ordering::Release);
-            // SAFETY: it comes from `Box::into_raw`, and whoever swapped it out has it alone. Freeing allocates nothing.
+            // SAFETY: it comes from `Box::into_raw`, and the thread that swapped it out is its only owner.
+            // Freeing allocates nothing.
             drop(unsafe { Box::from_raw(spare) });
         }
         self.refused.load(Ordering::Acquire) != 0

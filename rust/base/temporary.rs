@@ -33,7 +33,7 @@ pub(crate) fn most_used() -> u64 {
     MOST.load(Relaxed)
 }
 
-/// Begins anew with the bytes that they take now.
+/// Sets the maximum to the bytes that the temporary files take now.
 pub(crate) fn forget_most() {
     MOST.store(USED.load(Relaxed), Relaxed);
 }
@@ -43,13 +43,13 @@ pub(crate) fn forget_most() {
 pub(crate) struct Taken(AtomicU64);
 
 impl Taken {
-    /// The file has this length at least.
+    /// Says that the file has at least this length.
     pub(crate) fn grow(&self, len: u64) {
         let more = len.saturating_sub(self.0.fetch_max(len, Relaxed));
         MOST.fetch_max(USED.fetch_add(more, Relaxed) + more, Relaxed);
     }
 
-    /// The file was cut to this length, or made as long.
+    /// Says that the file has exactly this length.
     pub(crate) fn set(&mut self, len: u64) {
         USED.fetch_sub(self.0.get_mut().saturating_sub(len), Relaxed);
         let before = *self.0.get_mut();
@@ -65,8 +65,8 @@ impl Drop for Taken {
 }
 
 impl TempFile {
-    /// An empty file in the directory `into` that never had a name, or where the file system knows no such files lost
-    /// it at once.
+    /// An empty file in the directory `into` that never had a name, or where the file system knows no such
+    /// files lost it at once.
     pub fn create(into: &Path) -> Result<Self> {
         if let Some(file) = system::nameless(into, &mut fresh()) {
             return Ok(Self { path: into.into(), file, taken: Taken::default() });
@@ -75,7 +75,7 @@ impl TempFile {
         loop {
             let path = into.join(format!(".fastpart-{}.{}", std::process::id(), COUNT.fetch_add(1, Relaxed)));
             match fresh().create_new(true).open(&path) {
-                // Of a process that was killed just then, perhaps of another host of a shared disk.
+                // The file of a process that was killed just then, perhaps on another host of a shared disk.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
                 Err(error) => return Err(Error::io(&path, error)),
                 Ok(file) => {
@@ -86,8 +86,8 @@ impl TempFile {
         }
     }
 
-    /// A file that has this name until somebody removes it, for other processes. A file that had the name loses it,
-    /// since a process that was taken for dead may go on writing to that one.
+    /// A file that has this name until somebody removes it, for other processes. A file that had the name
+    /// loses it, since a process that was taken for dead may go on writing to that one.
     pub fn named(path: &Path) -> Result<Self> {
         let io = |error| Error::io(path, error);
         match std::fs::remove_file(path) {
@@ -104,7 +104,7 @@ impl TempFile {
         Ok(Self { path: path.into(), file, taken: Taken::default() })
     }
 
-    /// Waits until what was written is there for other machines, too.
+    /// Waits until other machines also see the bytes written.
     pub fn sync(&self) -> Result<()> {
         self.file.sync_data().map_err(|error| Error::io(&self.path, error))
     }
@@ -121,7 +121,7 @@ impl TempFile {
         written.map_err(|error| Error::io(&self.path, error))
     }
 
-    /// Tells the system that reads go to any place: what follows them is not to be read, too.
+    /// Tells the operating system that reads are at random places, so it does not read ahead.
     pub fn expect_random(&self) {
         system::expect_random(&self.file);
     }

@@ -1,7 +1,7 @@
-//! What a run took: time, bytes that were read from storage and written to it, and temporary files.
+//! The cost of a run: time, bytes that were read from storage and written to it, and temporary files.
 //!
-//! Bytes are those of the whole process, as Linux counts them. What comes from the page cache is not read. Other calls at
-//! the same time count, too.
+//! Bytes are those of the whole process, as Linux counts them. Bytes from the page cache do not count as
+//! read. Other calls at the same time are included.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
@@ -9,12 +9,13 @@ use std::time::Instant;
 use super::system::counted_io;
 use super::temporary::{forget_most, most_used};
 
-/// What a run took.
+/// The cost of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Usage {
     /// Seconds.
     pub seconds: f64,
-    /// Bytes that were read from storage, and bytes that were written to it, if the system counts them.
+    /// Bytes that were read from storage, and bytes that were written to it, if the operating system counts
+    /// them.
     pub io: Option<[u64; 2]>,
     /// Most bytes of temporary files at one time.
     pub files: u64,
@@ -39,7 +40,7 @@ impl Meter {
         Self { start: Instant::now(), io: counted_io() }
     }
 
-    /// What was taken so far.
+    /// The cost so far.
     pub fn usage(&self) -> Usage {
         let io =
             self.io.zip(counted_io()).map(|(before, now)| [0, 1].map(|i| now[i].saturating_sub(before[i])));

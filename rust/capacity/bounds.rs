@@ -1,6 +1,6 @@
 //! Loads and caps under several bounds.
 
-/// What a vertex or a part weighs under each of D bounds: the number of vertices first, then volume or
+/// The load of a vertex or a part under each of D bounds: first the number of vertices, then volume or
 /// weights of the user.
 pub(crate) type Load<const D: usize = 2> = [u64; D];
 

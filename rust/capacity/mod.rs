@@ -30,7 +30,7 @@ pub(crate) use repair::{RepairOutcome, repair};
 pub(crate) use schedule::schedule;
 pub(crate) use shares::Shares;
 
-/// How many vertices are placed between two looks at whether the run is cancelled.
+/// Vertices placed between two polls of the cancel flag.
 pub(crate) const CHECK_EVERY: usize = 1 << 12;
 
 /// The largest number of parts.

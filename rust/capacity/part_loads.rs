@@ -29,7 +29,7 @@ pub struct PartLoads<const D: usize = 2> {
     leaves: usize,
     k: u32,
     caps: Load<D>,
-    /// What penalties are relative to, and their exponent.
+    /// The loads that penalties are relative to, and the exponent of penalties.
     whole: Load<D>,
     exponent: f64,
     /// Parts whose penalty, and the nodes above, are out of date.
@@ -239,7 +239,7 @@ mod tests {
         for k in [1, 2, 3, 31, 32, 70] {
             let mut loads = PartLoads::new(vec![[0; D]; k].into_iter(), of([900; D], 40), 1.4).unwrap();
             for step in 0..3000 {
-                // Several changes at once, too.
+                // Also several changes at once.
                 if step % 4 > 0 {
                     loads.refresh();
                 } else {

@@ -16,8 +16,8 @@
 //! has all the weight it may have. So y fits if y has weight 0. A part has no more weight than vertices, and
 //! a may have one vertex more, so the cap on weight is below that on vertices. So b, full of vertices but not
 //! of weight, holds at least as many vertices of weight 0 as it lacks weight. Each exchange lowers both
-//! numbers by one. What came to b in exchanges is never needed, since parts like a stay full of weight and
-//! are never b.
+//! numbers by one. Vertices that came to b in exchanges are never needed, since parts like a stay full of
+//! weight and are never b.
 
 use std::cmp::Reverse;
 

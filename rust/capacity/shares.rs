@@ -1,8 +1,8 @@
 //! Shares of the parts: how large each one is to be, relative to the others.
 //!
-//! A part of share s gets at most `ceil(balance * items * s / S)`, where S is the sum of all shares. Where all
-//! are equal, this is `ceil(balance * items / k)` ([`cap`](super::cap)). The caps of all parts add up to the
-//! items, at least, so they can always be kept.
+//! A part of share s gets at most `ceil(balance * items * s / S)`, where S is the sum of all shares. If all
+//! shares are equal, this is `ceil(balance * items / k)` ([`cap`](super::cap)). The caps of all parts add up
+//! to at least the number of items, so they can always be kept.
 
 use std::sync::Arc;
 
@@ -75,8 +75,8 @@ impl Shares {
         })
     }
 
-    /// The shares of groups of as many parts each, one after the other. `None` if these are not alike in number and
-    /// all parts have the same share.
+    /// The shares of consecutive groups, where group g has `groups[g]` parts. `None` if all parts have the
+    /// same share but the groups have different numbers of parts.
     pub(crate) fn of_groups(&self, groups: &[u32]) -> Option<Self> {
         let k = groups.len() as u32;
         let Some(each) = &self.each else {

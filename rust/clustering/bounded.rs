@@ -2,20 +2,20 @@
 //!
 //! **Memory.** 16 bytes per vertex.
 //!
-//! **Algorithm.** A vertex gets its own cluster when it first appears. Cluster ids count these events. For each
-//! record, take the end whose cluster has less volume without it (ties: the first). It moves into the cluster of
-//! the other end if that stays within the bound. So a cluster exceeds the bound only if it is a single vertex of
-//! larger degree, and nothing joins it. Loops are skipped. (SPRING's rule compares whole volumes, and lets a
-//! cluster exceed its bound once.)
+//! **Algorithm.** A vertex gets its own cluster when it first appears. Cluster ids count these events. For
+//! each record, take the end whose cluster has less volume without it (ties: the first). It moves into the
+//! cluster of the other end if that stays within the bound. So a cluster exceeds the bound only if it is a
+//! single vertex of larger degree, and nothing joins it. Loops are skipped. (SPRING's rule compares whole
+//! volumes, and lets a cluster exceed its bound once.)
 //!
-//! **Parallelism.** Per batch, threads drop the records that would move nothing in the state before the batch. The
-//! others are committed in stream order. A batch of 1 is the published rule.
+//! **Parallelism.** Per batch, threads drop the records that would move nothing in the state before the
+//! batch. The others are committed in stream order. A batch of 1 is the published rule.
 //!
 //! **Complexity.** O(n + m).
 //!
-//! **Source.** Mayer, Orujzade, Jacobsen, "Out-of-Core Edge Partitioning at Linear Run-Time", ICDE 2022, section
-//! III-A. After Hollocou, Maudet, Bonald, Lelarge, "A linear streaming algorithm for community detection in very
-//! large networks", 2017.
+//! **Source.** Mayer, Orujzade, Jacobsen, "Out-of-Core Edge Partitioning at Linear Run-Time", ICDE 2022,
+//! section III-A. After Hollocou, Maudet, Bonald, Lelarge, "A linear streaming algorithm for community
+//! detection in very large networks", 2017.
 
 use std::num::NonZeroU64;
 
@@ -53,7 +53,8 @@ struct Move {
 }
 
 impl BoundedClustering {
-    /// Clusters `edges`, whose degrees are known. `batch` is the number of records decided against one frozen state.
+    /// Clusters `edges`, whose degrees are known. `batch` is the number of records decided against one frozen
+    /// state.
     pub fn of(
         edges: &dyn EdgeStream,
         degree: Buffer<u32>,
@@ -84,7 +85,7 @@ impl BoundedClustering {
         }
     }
 
-    /// What a record would move. Both ends have clusters.
+    /// The move that a record causes. Both ends have clusters.
     #[inline(always)]
     fn decide(&self, [u, v]: Record) -> Option<Move> {
         let (a, b) = (self.members[u as usize], self.members[v as usize]);

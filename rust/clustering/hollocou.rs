@@ -2,14 +2,16 @@
 //!
 //! **Requirements.** The degrees. The records in any order.
 //!
-//! **Memory.** 25 bytes per vertex and buffers of a few MB. 32 bytes per vertex if it is turned into [`Clusters`].
+//! **Memory.** 25 bytes per vertex and buffers of a few MB. 32 bytes per vertex if it is turned into
+//! [`Clusters`].
 //!
-//! **Algorithm.** A vertex gets its own cluster when it first appears. Cluster ids count these events. If the ends
-//! of a record are in two clusters, both of a volume of at most `max_volume`, the end in the cluster of smaller
-//! volume (tie: the first) moves to the other cluster. A cluster whose volume exceeds the bound is *closed*:
-//! nothing joins or leaves it again. So the volume test of the filter is one bit per cluster, which the cache
-//! holds, instead of 8 bytes. (A cluster exceeds the bound by at most the volume of its last vertex.) The pass also
-//! finds the richest neighbour of each vertex, the one of largest degree, which SPRING uses.
+//! **Algorithm.** A vertex gets its own cluster when it first appears. Cluster ids count these events. If the
+//! ends of a record are in two clusters, both of a volume of at most `max_volume`, the end in the cluster of
+//! smaller volume (tie: the first) moves to the other cluster. A cluster whose volume exceeds the bound is
+//! *closed*: nothing joins or leaves it again. So the volume test of the filter is one bit per cluster, which
+//! the cache holds, instead of 8 bytes. (A cluster exceeds the bound by at most the volume of its last
+//! vertex.) The pass also finds the richest neighbour of each vertex, the one of largest degree, which SPRING
+//! uses.
 //!
 //! **Parallelism.** Batches of records are filtered in parallel against a frozen state. Records that may move
 //! something are committed in stream order. Batch bounds depend on the number of records only.
@@ -39,8 +41,8 @@ pub(crate) struct Vertex {
     pub(crate) degree: u32,
     /// Cluster id, or the number of vertices while it has none.
     pub(crate) cluster: u32,
-    /// Richest neighbour as [`richness`]. 0 while there is none. Atomic, since the filter's threads raise it: a
-    /// maximum does not depend on the order.
+    /// Richest neighbour as [`richness`]. 0 while there is none. Atomic, since the filter's threads raise it:
+    /// a maximum does not depend on the order.
     richest: AtomicU64,
 }
 
@@ -93,7 +95,8 @@ pub struct Hollocou {
     pub max_volume: u64,
     /// Rounds over the records.
     pub passes: u32,
-    /// Records decided against one frozen state. `None` chooses by the number of records, 1 is the sequential rule.
+    /// Records decided against one frozen state. `None` chooses by the number of records, 1 is the sequential
+    /// rule.
     pub batch: Option<NonZeroU64>,
 }
 
@@ -120,7 +123,7 @@ impl Hollocou {
         let Clustering { vertices, volume, .. } = self.follow(edges, degree, run)?;
         drop(volume);
         let mut cluster_of: Buffer<u32> = Buffer::zeroed(n, "clusters of vertices")?;
-        // Ids of clusters count the vertices that appeared. Those that did not get the ids after them.
+        // Ids of clusters count the vertices that appeared. The other vertices get the ids after them.
         let mut alone = n as u32;
         run.each(n, |v| {
             let own = vertices[v as usize].cluster;
@@ -229,8 +232,8 @@ impl Clustering {
 }
 
 impl Follower for Clustering {
-    /// Lets the ends of each record meet, and keeps the records that may move something. Has no branches except
-    /// the rare ones, since it cannot be predicted which records are kept.
+    /// Lets the ends of each record meet, and keeps the records that may move something. Has no branches
+    /// except the rare ones, since it cannot be predicted which records are kept.
     fn filter(&self, records: &[Record], survivors: &mut Vec<Record>) {
         survivors.resize(records.len(), [0; 2]);
         let mut kept = 0;

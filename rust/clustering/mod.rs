@@ -42,8 +42,8 @@ impl Clusters {
         internal as f64 / ends as f64 - squares as f64 / (ends as f64 * ends as f64)
     }
 
-    /// Numbers the clusters of `cluster_of`, any ids below `spare.len()`, and counts their members. `spare` takes the
-    /// new numbers.
+    /// Numbers the clusters of `cluster_of`, any ids below `spare.len()`, and counts their members. `spare`
+    /// takes the new numbers.
     pub fn numbered(
         mut cluster_of: Buffer<u32>,
         mut spare: Buffer<u32>,
@@ -73,8 +73,9 @@ impl Clusters {
     }
 }
 
-/// Modularity of `clusters`: the share of edges inside, less that expected in a random graph of the same degrees,
-/// `sum over C of in(C) / 2m' - (vol(C) / 2m')^2`, where `in(C)` counts internal edges from both ends. 0 without edges.
+/// Modularity of `clusters`: the share of edges inside, less that expected in a random graph of the same
+/// degrees, `sum over C of in(C) / 2m' - (vol(C) / 2m')^2`, where `in(C)` counts internal edges from both
+/// ends. 0 without edges.
 pub fn modularity(csr: &Csr, clusters: &Clusters, run: &Run) -> Result<f64> {
     let of = &clusters.cluster_of;
     run.begin("modularity", csr.num_entries());

@@ -2,29 +2,30 @@
 //!
 //! **Requirements.** The neighbours of every vertex ([`Csr`]).
 //!
-//! **Memory.** 17 bytes per vertex (cluster of each vertex, size and volume of each cluster, three bits), and per
-//! thread a table of the clusters around one vertex.
+//! **Memory.** 17 bytes per vertex (cluster of each vertex, size and volume of each cluster, three bits), and
+//! per thread a table of the clusters around one vertex.
 //!
 //! **Algorithm.** Vertices come in id order. Putting `v` into the cluster `C` gains, in modularity,
-//! `e(v,C) / m' - d(v) vol(C) / 2m'^2`. Here `e` counts the edges between them and `vol(C)` the degrees of the
-//! other members. `v` joins the cluster with the largest gain among those of its placed neighbours that stay within
-//! both caps, if that gain is positive. Otherwise it founds a cluster (of any volume). In the second pass each
-//! vertex first leaves its cluster and then does the same. Then come rounds over the *active* vertices, in id
-//! order: those with a neighbour that moved in the pass or round before. The last round is the tenth, or the one
-//! that gains less than 5 % of all that was gained before. Among equal gains a vertex prefers to stay, then to be
-//! alone, then the cluster of its lowest neighbour.
+//! `e(v,C) / m' - d(v) vol(C) / 2m'^2`. Here `e` counts the edges between them and `vol(C)` the degrees of
+//! the other members. `v` joins the cluster with the largest gain among those of its placed neighbours that
+//! stay within both caps, if that gain is positive. Otherwise it founds a cluster (of any volume). In the
+//! second pass each vertex first leaves its cluster and then does the same. Then come rounds over the
+//! *active* vertices, in id order: those with a neighbour that moved in the pass or round before. The last
+//! round is the tenth, or the one that gains less than 5 % of all that was gained before. Among equal gains a
+//! vertex prefers to stay, then to be alone, then the cluster of its lowest neighbour.
 //!
 //! Gains are compared exactly, as the integers `2m' e(v,C) - d(v) vol(C)`.
 //!
-//! **Parallelism.** Batches of vertices are decided in parallel against a frozen state, then committed in order. A
-//! vertex with an earlier neighbour in its batch that moved is decided again, so its counts are never stale. Only
-//! the volumes can be stale. A move that the current volumes forbid, or make a loss, is decided again, too. Graphs
-//! of fewer than 2^15 vertices are clustered with batches of 1: the sequential rule.
+//! **Parallelism.** Batches of vertices are decided in parallel against a frozen state, then committed in
+//! order. A vertex with an earlier neighbour in its batch that moved is decided again, so its counts are
+//! never stale. Only the volumes can be stale. A move that the current volumes forbid, or make a loss, is
+//! also decided again. Graphs of fewer than 2^15 vertices are clustered with batches of 1: the sequential
+//! rule.
 //!
 //! **Complexity.** O(n + m) time per pass.
 //!
-//! **Source.** SIGMA, section 3.3 ("CluStRE light+"). Chhabra, Dorian Peretz and Schulz, "CluStRE: Streaming Graph
-//! Clustering with Multi-Stage Refinement", SEA 2025.
+//! **Source.** SIGMA, section 3.3 ("CluStRE light+"). Chhabra, Dorian Peretz and Schulz, "CluStRE: Streaming
+//! Graph Clustering with Multi-Stage Refinement", SEA 2025.
 
 use std::num::NonZeroUsize;
 
@@ -44,7 +45,7 @@ const BATCH: usize = 1 << 10;
 /// In the first pass, a batch is at most this share of what was placed before: the first clusters grow fast.
 const SHARE_OF_PLACED: usize = 16;
 const MAX_ROUNDS: u32 = 10;
-/// A round that gains less than one part in so many of the total ends the search.
+/// A round that gains less than 1/LEAST_SHARE of the total ends the search.
 const LEAST_SHARE: i128 = 20;
 
 /// Parameters of modularity clustering.
@@ -52,10 +53,11 @@ const LEAST_SHARE: i128 = 20;
 pub struct Modularity {
     /// Vertices that a cluster may have. `None` sets no bound.
     pub max_vertices: Option<u64>,
-    /// The largest sum of `d(v) + 1` over a cluster. A vertex beyond it is a cluster of its own. `None` sets no
-    /// bound.
+    /// The largest sum of `d(v) + 1` over a cluster. A vertex beyond it is a cluster of its own. `None` sets
+    /// no bound.
     pub max_volume: Option<u64>,
-    /// Vertices decided against one frozen state. `None` chooses by the size of the graph, 1 is the sequential rule.
+    /// Vertices decided against one frozen state. `None` chooses by the size of the graph, 1 is the
+    /// sequential rule.
     pub batch: Option<NonZeroUsize>,
 }
 
@@ -112,7 +114,8 @@ struct State<'a> {
     /// [`NONE`] until a vertex is placed.
     cluster_of: Buffer<u32>,
     sizes: Buffer<u32>,
-    /// Volume of each cluster. Of an empty one below `fresh`, the empty one emptied before it.
+    /// Volume of each cluster. An empty cluster below `fresh` has the cluster that was emptied before it
+    /// instead.
     volumes: Buffer<u64>,
     /// No cluster from here on was ever used.
     fresh: u32,
@@ -186,8 +189,8 @@ impl<'a> State<'a> {
         Ok(())
     }
 
-    /// Gain of a vertex of degree `degree` in a cluster with so many `edges` to it and the volume `volume` without
-    /// it, times 2m'^2.
+    /// Gain, times 2m'^2, of a vertex of degree `degree` that has `edges` edges to a cluster of volume
+    /// `volume` without it.
     #[inline(always)]
     fn gain(&self, degree: u32, edges: u32, volume: u64) -> i128 {
         self.ends * i128::from(edges) - i128::from(degree) * i128::from(volume)

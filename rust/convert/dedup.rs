@@ -2,19 +2,19 @@
 //!
 //! **Requirements.** An edge stream of fewer than 2^54 records, and space on the disk.
 //!
-//! **Algorithm.** (u, v) and (v, u) are the same pair. Of all its records the one with the lowest number is kept.
-//! The kept records stay in order. One pass scatters the pairs by a hash into buckets, whose entries stay in stream
-//! order. A set of the pairs of one bucket finds the entries that are not the first, and a bit per record stores
-//! that. A second pass delivers the others. The result is a function of the records alone.
+//! **Algorithm.** (u, v) and (v, u) are the same pair. The record with the lowest number of each pair is
+//! kept. Kept records stay in order. One pass scatters the pairs by a hash into buckets, whose entries stay
+//! in stream order. A set of the pairs of one bucket finds the entries that are not the first, and a bit per
+//! record stores that. A second pass delivers the others. The result is a function of the records alone.
 //!
-//! **Memory.** One bit per record, 16 MB per worker, 4 KiB per worker and bucket (of half a million records), and
-//! 0.2 % of what is written to the disk, however often a pair occurs. If the budget is tight, fewer workers are
-//! used.
+//! **Memory.** One bit per record, 16 MB per worker, 4 KiB per worker and bucket (of half a million records),
+//! and 0.2 % of what is written to the disk, however often a pair occurs. If the budget is tight, fewer
+//! workers are used.
 //!
 //! **Disk.** 16 bytes per record, for the time of the call.
 //!
-//! **Parallelism.** The first pass runs on all threads, buckets are searched in parallel, and the last pass is
-//! sequential.
+//! **Parallelism.** The first pass runs on all threads, buckets are searched in parallel, and the last pass
+//! is sequential.
 //!
 //! **Complexity.** O(m): two passes, and each pair is written, read and looked up once.
 
@@ -28,11 +28,12 @@ use crate::exec::shuffle::{BUCKET, bucket_of, buckets};
 use crate::exec::{Entry, in_order, scan, spill_edges};
 use crate::sets::Bits;
 
-/// Bytes of the set of a worker: a table of twice the pairs at the least, and half of it again while it grows.
+/// Bytes of the set of a worker: a table of twice the pairs at the least, and half of it again while it
+/// grows.
 const SET: u64 = 3 * BUCKET * (size_of::<u64>() as u64 + 1);
 
-/// Hands `deliver` the first record of each undirected pair, in the order of the stream, and returns how many others
-/// there were. Temporary files lie in the directory `into`.
+/// Hands `deliver` the first record of each undirected pair, in the order of the stream, and returns how many
+/// others there were. Temporary files lie in the directory `into`.
 pub fn dedup(
     edges: &dyn EdgeStream,
     into: &Path,
@@ -80,7 +81,7 @@ fn repeated(edges: &dyn EdgeStream, into: &Path, run: &Run) -> Result<Bits> {
         |seen, bucket| {
             seen.clear();
             spilled.read(bucket, run, |entries| {
-                // An error instead of an abort where the system refuses memory.
+                // An error instead of an abort where the operating system refuses memory.
                 let refused = |_| Error::MemoryRefused { what: "finding duplicates".into(), needed: SET };
                 seen.try_reserve(entries.len()).map_err(refused)?;
                 for entry in entries {

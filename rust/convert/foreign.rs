@@ -1,4 +1,5 @@
-//! Text of formats that fastpart does not read: which one it is, by the line that opens it, and what reads it.
+//! Text of formats that fastpart does not read: which one it is, by the line that opens it, and what reads
+//! it.
 
 use std::path::Path;
 
@@ -18,7 +19,7 @@ pub(super) fn check(head: &[u8], path: &Path) -> Result<()> {
     }
 }
 
-/// What text is whose first lines these are, and the remedy.
+/// The name of the format that begins with these lines, and the remedy.
 fn found(first: &[u8], next: &[u8], head: &[u8], path: &str) -> Option<(&'static str, String)> {
     let networkx = |read: &str| format!("In Python: fp.open_graph(networkx.{read}(\"{path}\"))");
     let small = first.to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! What an input is, and its records.
+//! The format of an input, and its records.
 
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
@@ -25,7 +25,7 @@ const TEXT: [&str; 3] = ["txt", "tsv", "csv"];
 /// Suffixes of METIS graphs, whose bytes could be those of an edge list.
 const METIS: [&str; 2] = ["graph", "metis"];
 
-/// What the input holds.
+/// The content of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Input {
     Text { metis: bool, gzip: bool },
@@ -35,7 +35,7 @@ pub(super) enum Input {
     Binedgelist,
 }
 
-/// What an input says of the graph beside its records.
+/// Facts about the graph that an input states beside its records.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Stated {
     /// Number of vertices.
@@ -91,7 +91,7 @@ impl Input {
         })
     }
 
-    /// What `fastpart.convert` calls it.
+    /// Its name in `fastpart.convert`.
     pub(super) fn name(self) -> &'static str {
         match self {
             Input::Text { metis: true, .. } => "metis",
@@ -103,7 +103,7 @@ impl Input {
         }
     }
 
-    /// Hands the records to `intake`. Returns what the input says of the graph.
+    /// Hands the records to `intake`. Returns the facts that the input states about the graph.
     pub(super) fn read(
         self,
         (file, metadata): (&File, &Metadata),
@@ -161,8 +161,8 @@ fn named(path: &Path, names: &[&str]) -> bool {
     path.extension().and_then(OsStr::to_str).is_some_and(|name| names.contains(&name))
 }
 
-/// Text with marks, foreign letters or damage in it, which the parser finds. Three of four bytes are text. In raw u32
-/// ids, below 2^24 every fourth byte is zero, and of the others few happen to be text.
+/// Text with marks, foreign letters or damage in it, which the parser finds. Three of four bytes are text. In
+/// raw u32 ids, below 2^24 every fourth byte is zero, and of the others few happen to be text.
 fn is_nearly_text(head: &[u8]) -> bool {
     let text = |byte: &&u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~');
     head.starts_with(text::MARK) || 4 * head.iter().filter(text).count() > 3 * head.len()
@@ -267,7 +267,7 @@ fn from_binary(edges: &EdgeFile, weights: Option<&Path>, intake: &mut Intake, ru
 fn from_binedgelist(path: &Path, weights: Option<&Path>, intake: &mut Intake, run: &Run) -> Result<u64> {
     let (mut edges, n) = EdgeFile::open_binedgelist(path, Io::Map)?;
     if !intake.relabels() {
-        // Programs that count from 1 use the id n, too.
+        // Programs that count from 1 also use the id n.
         edges.set_num_vertices((n + 1).min(MAX_VERTICES));
     }
     from_binary(&edges, weights, intake, run)?;

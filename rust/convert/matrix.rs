@@ -1,13 +1,15 @@
 //! Sparse matrices in the text format of Matrix Market: an entry a line, row and column from 1.
 //!
-//! **Format.** The first line is `%%MatrixMarket matrix coordinate FIELD SYMMETRY`. Comments begin with `%`. Then a
-//! line holds the numbers of rows, columns and entries, and each further line an entry: row, column and, unless the
-//! field is `pattern`, a value. The field is pattern, integer or real, and the matrix general or symmetric and square.
+//! **Format.** The first line is `%%MatrixMarket matrix coordinate FIELD SYMMETRY`. Comments begin with `%`.
+//! Then a line holds the numbers of rows, columns and entries, and each further line an entry: row, column
+//! and, unless the field is `pattern`, a value. The field is pattern, integer or real, and the matrix general
+//! or symmetric and square.
 //!
-//! **Output.** Every entry as a record, from 0. A symmetric matrix lists every edge once, a general one each direction
-//! by itself.
+//! **Output.** Every entry as a record, from 0. A symmetric matrix lists every edge once, a general one each
+//! direction by itself.
 //!
-//! **Source.** Boisvert, Pozo, Remington, "The Matrix Market Exchange Formats: Initial Design", NISTIR 5935, 1996.
+//! **Source.** Boisvert, Pozo, Remington, "The Matrix Market Exchange Formats: Initial Design", NISTIR
+//! 5935, 1996.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -18,18 +20,18 @@ use super::text::{self, Asked, Column, Cut, LONGEST_LINE};
 use crate::base::{Error, Result, Run, shown};
 use crate::edges::{MAX_VERTICES, WideRecord};
 
-/// What the lines before the entries say.
+/// The lines before the entries.
 struct Header {
     pattern: bool,
     symmetric: bool,
     n: u64,
     entries: u64,
-    /// Number of these lines.
+    /// Number of lines before the entries.
     lines: u64,
 }
 
-/// Hands the entries of `source`, which came from `path`, to `intake`, with their values as weights if `weighted`.
-/// Returns the number of vertices, and whether an undirected edge has two entries.
+/// Hands the entries of `source`, which came from `path`, to `intake`, with their values as weights if
+/// `weighted`. Returns the number of vertices, and whether an undirected edge has two entries.
 pub(super) fn read(
     source: impl Read + Send,
     path: &Path,

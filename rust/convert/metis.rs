@@ -1,24 +1,23 @@
 //! Graphs in the text format of METIS: one line per vertex, which lists its neighbours.
 //!
 //! **Format.** The first line is the header `n m [fmt [ncon]]`. Then line v, from 1, holds
-//! `[size] [weight ...] (neighbour [weight]) ...`. Neighbours are counted from 1. The digits of `fmt` say what is
-//! there: 100 sizes of vertices, 10 weights of vertices (`ncon` of each), 1 weights of edges. Lines that begin with
-//! `%` are comments. An empty line is a vertex without neighbours. Numbers are integers, separated by blanks. Lines
-//! end with LF or CR LF.
+//! `[size] [weight ...] (neighbour [weight]) ...`. Neighbours are counted from 1. The digits of `fmt` say
+//! what is there: 100 sizes of vertices, 10 weights of vertices (`ncon` of each), 1 weights of edges. Lines
+//! that begin with `%` are comments. An empty line is a vertex without neighbours. Numbers are integers,
+//! separated by blanks. Lines end with LF or CR LF.
 //!
 //! **Output.** Every undirected edge once, at its lower vertex, from 0, with its weight. Sizes and weights of
-//! vertices are skipped. The format
-//! has no loops, but a vertex that lists itself gives one each time. Both ends must list every edge, with the same weight. This is
-//! checked by the numbers of entries up and down and by a sum of hashes of each. Unequal lists have equal sums with
-//! a probability of 2^-64.
+//! vertices are skipped. The format has no loops, but a vertex that lists itself gives one each time. Both
+//! ends must list every edge, with the same weight. This is checked by the numbers of entries up and down and
+//! by a sum of hashes of each. Unequal lists have equal sums with a probability of 2^-64.
 //!
 //! **Memory.** One block of bytes and the records in it, 0.6 MB: a line may have any length, as a vertex any
 //! degree.
 //!
 //! **Parallelism.** None: a byte costs about a nanosecond.
 //!
-//! **Source.** Karypis, Kumar, "METIS: A Software Package for Partitioning Unstructured Graphs", manual of version
-//! 5, section 4.1.1.
+//! **Source.** Karypis, Kumar, "METIS: A Software Package for Partitioning Unstructured Graphs", manual of
+//! version 5, section 4.1.1.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -44,8 +43,8 @@ pub struct Metis {
     pub edge_weights: bool,
 }
 
-/// Reads the whole of `source`, which came from `path`, and hands `deliver` the records in order, with their weights if
-/// there are any.
+/// Reads the whole of `source`, which came from `path`, and hands `deliver` the records in order, with their
+/// weights if there are any.
 pub fn read(
     mut source: impl Read,
     path: &Path,
@@ -63,7 +62,7 @@ pub fn read(
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(text::unreadable(path, error)),
         };
-        // What is right before a fault is delivered, and thrown away with the output.
+        // Records before a fault are delivered, and thrown away with the output.
         let parsed = parser.block(&block[..count]);
         // The last record of a block may wait for its weight.
         let waiting = match &parser.metis {

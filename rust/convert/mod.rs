@@ -1,16 +1,17 @@
-//! Conversion of any edge list to the one format that all other modules map: headerless pairs of little-endian u32.
+//! Conversion of any edge list to the one format that all other modules map: headerless pairs of
+//! little-endian u32.
 //!
-//! The bytes of the input decide what it is: `.npy`, gzip, text, else raw words. Its name decides doubtful cases,
-//! and METIS graphs and `.binedgelist` files, whose bytes could be something else. Records keep their order, unless
-//! loops and repeated pairs are dropped or the rest is shuffled, in this order. The target gets its name when it is
-//! complete. Weights of records go to a file of f64 beside it, for the caller to scale. With `relabel`, `TARGET.ids.npy` (uint64: row = new id, value = original id) gets its name just
-//! before.
+//! The bytes of the input decide what it is: `.npy`, gzip, text, else raw words. Its name decides doubtful
+//! cases, and METIS graphs and `.binedgelist` files, whose bytes could be something else. Records keep their
+//! order, unless loops and repeated pairs are dropped or the rest is shuffled, in this order. The target gets
+//! its name when it is complete. Weights of records go to a file of f64 beside it, for the caller to scale.
+//! With `relabel`, `TARGET.ids.npy` (uint64: row = new id, value = original id) gets its name just before.
 //!
-//! **Memory.** The buffers of [`text`] (other input needs less), and with `relabel` up to 256 MB of table and 20 to
-//! 39 bytes for each id beyond it. Then, without these, that of [`crate::exec::shuffle`].
+//! **Memory.** The buffers of [`text`] (other input needs less), and with `relabel` up to 256 MB of table and
+//! 20 to 39 bytes for each id beyond it. Then, without these, that of [`crate::exec::shuffle`].
 //!
-//! **Disk.** The output. To drop repeated pairs or to shuffle, beside it the records once more or (for both) twice,
-//! and 16 bytes per record.
+//! **Disk.** The output. To drop repeated pairs or to shuffle, beside it the records once more or (for both)
+//! twice, and 16 bytes per record.
 
 pub(crate) mod dedup;
 mod foreign;
@@ -64,7 +65,7 @@ impl Format {
 /// How to convert.
 #[derive(Debug, Clone, Default)]
 pub struct Convert {
-    /// What the input is. `None`: found from its bytes and its name.
+    /// Format of the input. `None`: found from its bytes and its name.
     pub format: Option<Format>,
     /// Give dense ids in order of first appearance.
     pub relabel: bool,
@@ -92,12 +93,12 @@ pub struct Convert {
     pub columns: Option<[Column; 2]>,
     /// The mark of comments in text. `None`: the usual ones. Empty: there are none.
     pub comments: Option<String>,
-    /// Whether the caller could read text of names, too.
+    /// Whether the caller could also read text of names.
     pub names: bool,
 }
 
 impl Convert {
-    /// What is asked of text whose weights are in that column.
+    /// The requirements on text whose weights are in the column `weight`.
     fn asked<'a>(&'a self, weight: Option<&'a Column>) -> text::Asked<'a> {
         let names = if self.names { text::Names::Possible } else { text::Names::Refused };
         let (ids, comments) = (self.columns.as_ref(), self.comments.as_deref());
@@ -105,7 +106,7 @@ impl Convert {
     }
 }
 
-/// Where an input has the weights of its records. Those of METIS graphs stand beside the neighbours.
+/// The place of the weights in an input. METIS graphs have them beside the neighbours.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum WeightsFrom {
     /// They are not kept.
@@ -119,7 +120,7 @@ pub enum WeightsFrom {
     File,
 }
 
-/// What was written.
+/// The graph that was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conversion {
     /// Number of vertices.
@@ -136,7 +137,8 @@ pub struct Conversion {
     pub both: Option<bool>,
 }
 
-/// What the file is: "text", "metis", "matrix", "npy", "binedgelist" or "raw". Compressed files are what they hold.
+/// The format of a file: "text", "metis", "matrix", "npy", "binedgelist" or "raw". Compressed files have the
+/// format of their content.
 pub fn format_of(input: &Path) -> Result<&'static str> {
     let (file, _) = open_regular(input)?;
     Ok(Input::find(&file, input, &Convert::default())?.name())
@@ -147,7 +149,8 @@ pub fn convert(input: &Path, target: &Path, options: &Convert, run: &Run) -> Res
     convert_all(&[input.to_owned()], target, options, run)
 }
 
-/// Converts files, whose records come in this order, into the file `target`. With [`WeightsFrom::File`] there is one.
+/// Converts files, whose records come in this order, into the file `target`. With [`WeightsFrom::File`] there
+/// is one.
 pub fn convert_all(inputs: &[PathBuf], target: &Path, options: &Convert, run: &Run) -> Result<Conversion> {
     let ids_target = ids_beside(target);
     let opened = inputs.iter().map(|input| open_input(input, target, &ids_target, options));

@@ -1,7 +1,8 @@
 //! Dense ids for ids of any size.
 //!
-//! Ids 0, 1, ... are given in order of first appearance. Small ids use a table, the others a hash map cut into
-//! shards. So growing takes milliseconds (a run can be cancelled) and needs little memory beside the map.
+//! Ids 0, 1, ... are given in order of first appearance. Small ids use a table, the others a hash map cut
+//! into shards. So growing takes milliseconds (a run can be cancelled) and needs little memory beside the
+//! map.
 //!
 //! **Memory.** At most 256 MB of table. 20 to 39 bytes for each id beyond it.
 
@@ -28,7 +29,7 @@ pub(super) struct Relabel<'a> {
 }
 
 impl<'a> Relabel<'a> {
-    /// An empty table. So many bytes of the budget are `reserved` for other data.
+    /// An empty table. `reserved` bytes of the budget are left for other data.
     pub(super) fn new(run: &'a Run, reserved: u64) -> Result<Self> {
         let small = SMALL.min(run.budget() / 16 / size_of::<u32>() as u64);
         Ok(Self {
@@ -111,7 +112,8 @@ fn shard_of(id: u64) -> usize {
     (id.wrapping_mul(GOLDEN) >> (u64::BITS - SHARDS.trailing_zeros())) as usize
 }
 
-/// What a hash map for `capacity` ids occupies: buckets of 16 bytes, seven of eight used, and a byte of control each.
+/// Bytes of a hash map for `capacity` ids: buckets of 16 bytes, seven of eight used, and a byte of control
+/// each.
 fn table_bytes(capacity: usize) -> u64 {
     if capacity == 0 { 0 } else { (capacity as u64 * 8 / 7).next_power_of_two() * 17 }
 }

@@ -1,8 +1,8 @@
 //! A graph under other ids, in a file of its own.
 //!
-//! Record `r` of the output is record `r` of the input. So whatever belongs to the records, such as their weights,
-//! their features or an edge partition, belongs to those of the output as it is. `TARGET.ids.npy` leads back. It has
-//! the format of a conversion that relabels.
+//! Record `r` of the output is record `r` of the input. So whatever belongs to the records, such as their
+//! weights, their features or an edge partition, belongs to those of the output as it is. `TARGET.ids.npy`
+//! leads back. It has the format of a conversion that relabels.
 //!
 //! **Memory.** Buffers of a megabyte, beside what the caller holds.
 //!
@@ -19,7 +19,8 @@ use crate::exec::in_order;
 /// Records that are renumbered at a time.
 const STEP: usize = 1 << 13;
 
-/// Writes the records to `target`, with `places[v]` for v, and the ids in the order of their places beside it.
+/// Writes the records to `target`, with `places[v]` for v, and the ids in the order of their places beside
+/// it.
 pub fn renumber(
     edges: &dyn EdgeStream,
     ids: &[u32],

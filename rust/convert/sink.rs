@@ -21,7 +21,7 @@ pub(super) struct Intake<'a> {
     drop_loops: bool,
     forward: &'a mut Forward<'a>,
     narrow: Vec<Record>,
-    /// Largest id + 1, of dropped loops, too.
+    /// Largest id + 1, dropped loops included.
     pub(super) n: u64,
     pub(super) dropped_loops: u64,
     pub(super) notes: Vec<String>,
@@ -49,8 +49,8 @@ struct Ids<'a> {
 }
 
 impl<'a> Intake<'a> {
-    /// With `ids`, the records are relabelled and the original ids written to the file of that name. With `weights`, those
-    /// of the records are written to that file.
+    /// With `ids`, the records are relabelled and the original ids written to the file of that name. With
+    /// `weights`, those of the records are written to that file.
     pub(super) fn new(
         ids: Option<&Path>,
         weights: Option<&Path>,
@@ -73,7 +73,7 @@ impl<'a> Intake<'a> {
         self.weights.is_some()
     }
 
-    /// Adds the weights of records that come next, in order. Those of loops go if these go.
+    /// Adds the weights of records that come next, in order. If loops are dropped, their weights are too.
     pub(super) fn weigh<T: PartialEq>(&mut self, records: &[[T; 2]], weights: &[f64]) -> Result<()> {
         let drop_loops = self.drop_loops;
         let Some(file) = &mut self.weights else { return Ok(()) };

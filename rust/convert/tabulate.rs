@@ -1,7 +1,7 @@
 //! Text as a table that Polars reads, for graphs whose vertices are numbered by the rank of their ids.
 //!
-//! The records are those of [`text`], in the same order. The table is CSV with the columns `source`, `target` and, if a
-//! column of the text has them, `weight`. Names are quoted, numbers are not.
+//! The records are those of [`text`], in the same order. The table is CSV with the columns `source`, `target`
+//! and, if a column of the text has them, `weight`. Names are quoted, numbers are not.
 //!
 //! **Memory.** The buffers of [`text`].
 

@@ -1,6 +1,7 @@
 //! Edges in the formats of other programs: text, METIS graphs, the `.binedgelist` of 2PS and HEP.
 //!
-//! Weights of records become the third number of a line of text, or the weights of the edges of a METIS graph.
+//! Weights of records become the third number of a line of text, or the weights of the edges of a METIS
+//! graph.
 //!
 //! **Memory.** 256 KiB, and for METIS graphs that of [`Csr`].
 //!
@@ -14,7 +15,7 @@ use crate::edges::{EdgeStream, Record, Weights};
 use crate::exec::in_order;
 use crate::graph::Csr;
 
-/// Vertices between two looks at the cancel flag.
+/// Vertices between two polls of the cancel flag.
 const STEP: u32 = 1 << 10;
 
 /// Bytes that are handed to the file at once.
@@ -42,8 +43,8 @@ pub fn write(
     Ok(notes)
 }
 
-/// Writes one line `u`, tab, `v` per record, and after another tab its weight. The format has no place for isolated
-/// vertices behind the largest id.
+/// Writes one line `u`, tab, `v` per record, and after another tab its weight. The format has no place for
+/// isolated vertices behind the largest id.
 fn text(edges: &dyn EdgeStream, weights: Option<Scaled>, file: &mut AtomicFile, run: &Run) -> Result<()> {
     let (mut lines, mut buf) = (Vec::new(), Vec::new());
     each_block(edges, run, |first, records| {
@@ -67,7 +68,8 @@ fn text(edges: &dyn EdgeStream, weights: Option<Scaled>, file: &mut AtomicFile, 
     })
 }
 
-/// Writes the number of vertices (u32) and of records (u64), then the records as u32 pairs, all little-endian.
+/// Writes the number of vertices (u32) and of records (u64), then the records as u32 pairs, all
+/// little-endian.
 fn binedgelist(edges: &dyn EdgeStream, file: &mut AtomicFile, run: &Run) -> Result<()> {
     // MAX_VERTICES fits.
     file.append(&(edges.num_vertices() as u32).to_le_bytes())?;
@@ -75,8 +77,8 @@ fn binedgelist(edges: &dyn EdgeStream, file: &mut AtomicFile, run: &Run) -> Resu
     each_block(edges, run, |_, records| file.append(bytemuck::cast_slice(records)))
 }
 
-/// Writes a METIS graph: each line lists the neighbours of a vertex, ascending, from 1. What METIS forbids is left out, with
-/// a note: loops, and records that repeat a pair, whose weights are added up.
+/// Writes a METIS graph: each line lists the neighbours of a vertex, ascending, from 1. Records that METIS
+/// forbids are left out, with a note: loops, and records that repeat a pair, whose weights are added up.
 fn metis(
     edges: &dyn EdgeStream,
     weights: Option<Scaled>,

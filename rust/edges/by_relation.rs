@@ -10,7 +10,7 @@ use crate::base::Result;
 pub(crate) struct ByRelation(Arc<dyn EdgeStream + Send>);
 
 impl ByRelation {
-    /// The same records, which are known to lie relation by relation.
+    /// Wraps a stream whose records are known to be grouped by relation.
     pub(crate) fn new(edges: Arc<dyn EdgeStream + Send>) -> Self {
         Self(edges)
     }

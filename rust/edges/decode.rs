@@ -69,8 +69,8 @@ impl Column {
     }
 }
 
-// SAFETY: a column is an address with a shape. Whoever dereferences it, `decode` below, is unsafe and demands
-// that the memory is alive. Reading from several threads at once is fine.
+// SAFETY: a column is an address with a shape. Only `decode` below dereferences it, which is unsafe and
+// demands that the memory is alive. Reading from several threads at once is fine.
 unsafe impl Send for Column {}
 // SAFETY: as above.
 unsafe impl Sync for Column {}
@@ -84,7 +84,8 @@ pub(crate) struct BadId {
     pub id: i128,
 }
 
-/// Copies `count` records of the columns `from`, starting at record `first`, into `out`. Every id is below `n`.
+/// Copies `count` records of the columns `from`, starting at record `first`, into `out`. Every id is below
+/// `n`.
 ///
 /// # Safety
 /// Both columns must be readable for `first + count` ids. The bytes may change meanwhile: each is read once,
@@ -99,8 +100,8 @@ pub(crate) unsafe fn decode(
     out.clear();
     if is_packed_u32(from) {
         out.reserve(count);
-        // SAFETY: the caller vouches for `count` records of 8 bytes from here. `out` has reserved them, and any bytes
-        // are valid u32 pairs.
+        // SAFETY: the caller vouches for `count` records of 8 bytes from here. `out` has reserved them, and
+        // any bytes are valid u32 pairs.
         unsafe {
             std::ptr::copy_nonoverlapping(from[0].at(first), out.as_mut_ptr().cast::<u8>(), count * 8);
             out.set_len(count);
@@ -138,8 +139,8 @@ pub(crate) fn is_packed_u32(from: [Column; 2]) -> bool {
     native(from[0]) && native(from[1]) && from[0].start.wrapping_add(4) == from[1].start
 }
 
-/// The largest id of `records`. 0 without records. Measured: the baseline processor has no unsigned maximum, and a pass
-/// that only reads takes 1.7 times as long.
+/// The largest id of `records`. 0 without records. Measured: the baseline processor has no unsigned maximum,
+/// and a pass that only reads takes 1.7 times as long.
 pub(crate) fn largest(records: &[Record]) -> u32 {
     on_avx2!(|records: &[Record]| -> u32 {
         // As many maxima as vector registers take, so that no addition waits for the one before.
@@ -166,7 +167,7 @@ pub(crate) fn check(records: &[Record], n: u64) -> Result<(), BadId> {
     Err(BadId { position, id: i128::from(id) })
 }
 
-/// Decodes both columns. Of several ids that do not fit, the first in the order of the records is named.
+/// Decodes both columns. The error names the first id, in the order of the records, that does not fit.
 ///
 /// # Safety
 /// Both columns must be readable for `out.len()` ids from number `first`.

@@ -1,12 +1,13 @@
-//! What a record says in directed edges.
+//! The directed edges that a record stands for.
 
 use super::Record;
 use crate::base::{Result, named};
 
-/// What a record says in directed edges.
+/// The directed edges that a record stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Directedness {
-    /// Record r = (u, v) is the edge r from u to v and the edge m + r from v to u. A loop is the edge r alone.
+    /// Record r = (u, v) is the edge r from u to v and the edge m + r from v to u. A loop is the edge r
+    /// alone.
     #[default]
     Undirected,
     /// Record r is the edge r, and another record is its reverse.

@@ -1,23 +1,23 @@
-//! Which directed edges the records of a graph are: of all records alike, or of those of each relation.
+//! The directed edges that records stand for, in the whole graph or in each relation.
 
 use std::ops::Range;
 
 use super::{Directedness, Record};
 use crate::base::{Error, Result};
 
-/// Which directed edges the records of a graph are.
+/// The directed edges that the records of a graph stand for.
 #[derive(Debug, Clone)]
 pub enum Directions {
     /// All records are read alike.
     All(Directedness),
-    /// Those of a relation are read alike.
+    /// Each relation has a directedness of its own.
     ByRelation(Relations),
 }
 
 /// The relations of a graph: each is a range of records.
 ///
-/// A directed edge has a number that says its relation. Record r of relation i is an edge r of number i. If the relation
-/// has reverse edges, they are edges m + r of another number, or of the same.
+/// A directed edge has a number that says its relation. Record r of relation i is an edge r of number i. If
+/// the relation has reverse edges, they are edges m + r of another number, or of the same.
 #[derive(Debug, Clone)]
 pub struct Relations {
     /// Where the records of each end.
@@ -74,7 +74,7 @@ impl Relations {
         }
     }
 
-    /// How many numbers there are.
+    /// All relation numbers, including those of reverse edges, are below this.
     pub fn num_numbers(&self) -> usize {
         self.reverses
             .iter()
@@ -83,7 +83,8 @@ impl Relations {
             .fold(self.ends.len(), usize::max)
     }
 
-    /// The records of whose edges some have a number, and whether those in their direction do, and those against it.
+    /// The records of whose edges some have a number, and whether those in their direction do, and those
+    /// against it.
     pub(crate) fn of_number(&self, number: usize) -> (Range<u64>, [bool; 2]) {
         let reversed = |relation: usize| self.reverses[relation].map(usize::from) == Some(number);
         let (relation, forward) = match number < self.ends.len() {

@@ -1,9 +1,9 @@
 //! Edges in a file, mapped or read: headerless pairs of little-endian u32 or u64, or a `.npy` array.
 //!
-//! The contract: the file is opened read-only and must not be changed or truncated during a run. It may be replaced
-//! by rename or deleted. Size and modification time are compared before and after every pass. Ids are range-checked
-//! as they are copied out of the map, so changed bytes can never cause an out-of-bounds access. Truncation under a
-//! map can still end the process with SIGBUS. `Io::Read` rules that out.
+//! The contract: the file is opened read-only and must not be changed or truncated during a run. It may be
+//! replaced by rename or deleted. Size and modification time are compared before and after every pass. Ids
+//! are range-checked as they are copied out of the map, so changed bytes can never cause an out-of-bounds
+//! access. Truncation under a map can still end the process with SIGBUS. `Io::Read` rules that out.
 
 use std::ops::Range;
 use std::path::Path;
@@ -16,7 +16,7 @@ use super::{EdgeStream, MAX_VERTICES, Record, plausible};
 use crate::base::npy::{Header, MAGIC};
 use crate::base::{Error, Result, shown};
 
-/// Which axis of a two-dimensional array has length 2.
+/// The axis of a two-dimensional array that has length 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
     /// (m, 2): one record a row.
@@ -41,27 +41,27 @@ pub struct EdgeFile {
     bytes: OpenFile,
     shape: Shape,
     n: u64,
-    /// What to do about an id that is not below `n`, if the caller knows where `n` is from.
+    /// The remedy for an id that is not below `n`, if the caller knows where `n` is from.
     remedy: Option<String>,
 }
 
 impl EdgeFile {
-    /// Opens `path`. A raw file holds ids of `id_type` (`None`: u32, after a look at the bytes that refuses what is
-    /// evidently something else). A `.npy` file says its own type, with which a given one must agree. Until
-    /// [`EdgeFile::set_num_vertices`], any id that fits is accepted.
+    /// Opens `path`. A raw file holds ids of `id_type` (`None`: u32, after a look at the bytes that refuses
+    /// what is evidently something else). A `.npy` file says its own type, with which a given one must agree.
+    /// Until [`EdgeFile::set_num_vertices`], any id that fits is accepted.
     pub fn open(path: &Path, id_type: Option<IdType>, layout: Option<Layout>, io: Io) -> Result<Self> {
         Self::open_ordered(path, id_type, layout, io, false)
     }
 
-    /// Opens a file of the 2PS and HEP programs: the number of vertices (u32) and of records (u64), then u32 pairs, all
-    /// little-endian. Returns the number of vertices, too, which the ids are not compared with.
+    /// Opens a file of the 2PS and HEP programs: the number of vertices (u32) and of records (u64), then u32
+    /// pairs, all little-endian. Also returns the number of vertices, without comparing the ids with it.
     pub fn open_binedgelist(path: &Path, io: Io) -> Result<(Self, u64)> {
         let (bytes, (n, shape)) = OpenFile::open(path, io, |head, size| binedgelist_shape(path, head, size))?;
         Ok((Self { bytes, shape, n: MAX_VERTICES, remedy: None }, n))
     }
 
-    /// Opens `path` as [`EdgeFile::open`] does. The ids of a raw file may be big-endian. Without an `id_type` they are then
-    /// u32, and of the looks at the bytes only that for u64 ids is taken.
+    /// Opens `path` as [`EdgeFile::open`] does. The ids of a raw file may be big-endian. Without an `id_type`
+    /// they are then u32, and of the looks at the bytes only that for u64 ids is taken.
     pub fn open_ordered(
         path: &Path,
         id_type: Option<IdType>,
@@ -195,7 +195,8 @@ impl EdgeFile {
     }
 }
 
-// SAFETY: `decode` compares every id that it copies with `n`, which only `set_num_vertices` changes, by `&mut self`.
+// SAFETY: `decode` compares every id that it copies with `n`, which only `set_num_vertices` changes, by
+// `&mut self`.
 unsafe impl EdgeStream for EdgeFile {
     fn num_vertices(&self) -> u64 {
         self.n
@@ -216,8 +217,8 @@ unsafe impl EdgeStream for EdgeFile {
             check(buf, self.n).or_else(|bad| self.refuse(first, bad))?;
             return Ok(buf);
         }
-        // SAFETY: `with_columns` vouches for the records of the range. Another process may change the bytes, which
-        // `decode` allows for.
+        // SAFETY: `with_columns` vouches for the records of the range. Another process may change the bytes,
+        // which `decode` allows for.
         self.with_columns(range, |columns, first, count| unsafe {
             decode(columns, first, count, self.n, buf)
         })?;

@@ -96,7 +96,7 @@ fn refuse(first: u64, bad: BadId, n: u64) -> Error {
     }
 }
 
-/// What to do about an id outside `0..n`.
+/// The remedy for an id outside `0..n`.
 pub(super) fn remedy(id: i128, n: u64) -> String {
     if id < 0 {
         "Ids must not be negative. Drop or relabel such records".into()

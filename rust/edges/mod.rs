@@ -1,8 +1,9 @@
 //! Edges as a stream of records, from files and from arrays.
 //!
-//! All code reads edges through [`EdgeStream::block`]. It copies records into a private, cache-sized buffer, widens
-//! them to u32 and checks their range. Hot loops read only that buffer. So no reference ever points to memory that
-//! another process or thread can change, and an id from a block is always below [`EdgeStream::num_vertices`].
+//! All code reads edges through [`EdgeStream::block`]. It copies records into a private, cache-sized buffer,
+//! widens them to u32 and checks their range. Hot loops read only that buffer. So no reference ever points to
+//! memory that another process or thread can change, and an id from a block is always below
+//! [`EdgeStream::num_vertices`].
 
 mod by_relation;
 pub(crate) mod decode;
@@ -43,8 +44,8 @@ pub const MAX_VERTICES: u64 = u32::MAX as u64;
 /// A graph as a sequence of edge records that can be read again and again, from any thread.
 ///
 /// # Safety
-/// Every id that [`EdgeStream::block`] returns must be below [`EdgeStream::num_vertices`], which must give the same
-/// number as long as the value is borrowed: hot loops index by these ids without a check.
+/// Every id that [`EdgeStream::block`] returns must be below [`EdgeStream::num_vertices`], which must give
+/// the same number as long as the value is borrowed: hot loops index by these ids without a check.
 pub unsafe trait EdgeStream: Sync {
     /// Number of vertices. Every id is below it.
     fn num_vertices(&self) -> u64;
@@ -55,12 +56,14 @@ pub unsafe trait EdgeStream: Sync {
     /// Reads the records `range` into `buf` (its old content is lost) and returns them.
     fn block<'a>(&'a self, range: Range<u64>, buf: &'a mut Vec<Record>) -> Result<&'a [Record]>;
 
-    /// Whether the records may change without notice. What is kept of them is compared with them before it is used again.
+    /// Whether the records may change without notice. Data derived from them is compared with them before it
+    /// is used again.
     fn may_change(&self) -> bool {
         false
     }
 
-    /// Whether the records lie relation by relation, so that streams had better not read them as they lie.
+    /// Whether records are stored grouped by relation. Streaming algorithms should then read them in
+    /// scattered order.
     fn by_relation(&self) -> bool {
         false
     }

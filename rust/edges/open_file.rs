@@ -103,11 +103,11 @@ pub(crate) fn open_with_head(path: &Path) -> Result<(File, Metadata, Vec<u8>)> {
     Ok((file, metadata, head))
 }
 
-/// Maps the file, which must still have the `size` that its shape was read from. The map must only be read through
-/// its address: its bytes may change. So it is not for other crates, which could read it as a slice.
+/// Maps the file, which must still have the `size` that its shape was read from. The map must only be read
+/// through its address: its bytes may change. So it is not for other crates, which could read it as a slice.
 pub(crate) fn map(path: &Path, file: &File, size: u64) -> Result<Mmap> {
-    // SAFETY: maps are only ever read through raw pointers, byte copies into private memory, in `decode` and by those
-    // who sample. No reference lies over them, so bytes that change cannot break Rust's rules.
+    // SAFETY: maps are only ever read through raw pointers, byte copies into private memory, in `decode` and
+    // by those who sample. No reference lies over them, so bytes that change cannot break Rust's rules.
     let map = unsafe { Mmap::map(file) }.map_err(|error| match error.kind() {
         io::ErrorKind::OutOfMemory => Error::MemoryBudget {
             what: format!("{}: mapping the file (io=\"read\" needs no map)", shown(path)),
@@ -122,8 +122,8 @@ pub(crate) fn map(path: &Path, file: &File, size: u64) -> Result<Mmap> {
     Ok(map)
 }
 
-/// The bytes of a regular file, mapped read-only. The file is closed at once. Others may change the bytes, so all that is
-/// given away is their address.
+/// The bytes of a regular file, mapped read-only. The file is closed at once. Others may change the bytes, so
+/// all that is given away is their address.
 #[derive(Debug)]
 pub struct MappedFile {
     /// None: an empty file, which cannot be mapped.

@@ -1,5 +1,5 @@
-//! Is this file what it was taken for? Looks that refuse text, archives, the wrong width and the wrong byte order
-//! when `dtype=` was not given, and ids so large that they can only be a mistake.
+//! Is this file what it was taken for? Looks that refuse text, archives, the wrong width and the wrong byte
+//! order when `dtype=` was not given, and ids so large that they can only be a mistake.
 
 use super::decode::IdType;
 use super::{BLOCK, EdgeStream};
@@ -8,7 +8,7 @@ use crate::base::{Error, Result};
 const CONVERT: &str = "Convert it first: `fastpart convert IN OUT.bin`";
 const NOTHING: &str = "fastpart reads headerless pairs of u32 or u64, and .npy";
 
-/// How files of other formats begin, what they are, and the remedy.
+/// The first bytes of files of other formats, the formats, and the remedies.
 const MAGICS: [(&[u8], &str, &str); 15] = [
     (
         b"PK\x03\x04",
@@ -35,11 +35,11 @@ const MAGICS: [(&[u8], &str, &str); 15] = [
     (b"\x7fELF", "an ELF program (magic 7f ELF)", NOTHING),
 ];
 
-/// Which other binary format a file begins like, and the remedy. The magic of bzip2 is also text: a digit and the
-/// digits of pi follow it.
+/// The other binary format that a file begins like, and the remedy. The magic of bzip2 is also text: a digit
+/// and the digits of pi follow it.
 pub(crate) fn other_format(head: &[u8]) -> Option<(&'static str, &'static str)> {
     if is_pickle(head) {
-        let remedy = "Load it in Python, if you trust it, and pass what it holds to fp.open_graph";
+        let remedy = "Load it in Python, if you trust it, and pass its content to fp.open_graph";
         return Some(("a pickle of Python (magic 80)", remedy));
     }
     if is_parhip(head) {
@@ -53,8 +53,8 @@ pub(crate) fn other_format(head: &[u8]) -> Option<(&'static str, &'static str)> 
     is.then_some((seen, remedy))
 }
 
-/// Whether it begins as pickles of protocols 2 to 5 do: those from 4 on with the length of a frame, the others with the
-/// opcode of a dictionary, list, tuple or class and a letter.
+/// Whether it begins as pickles of protocols 2 to 5 do: those from 4 on with the length of a frame, the
+/// others with the opcode of a dictionary, list, tuple or class and a letter.
 fn is_pickle(head: &[u8]) -> bool {
     match head {
         [0x80, 4 | 5, 0x95, _, _, _, _, high @ ..] => high.get(..4) == Some(&[0; 4]),
@@ -63,8 +63,8 @@ fn is_pickle(head: &[u8]) -> bool {
     }
 }
 
-/// Whether it begins as graphs of ParHIP do, in words of 64 bits: the version 3, n, m, and the place of the first list
-/// of neighbours, which n + 1 places precede.
+/// Whether it begins as graphs of ParHIP do, in words of 64 bits: the version 3, n, m, and the place of the
+/// first list of neighbours, which n + 1 places precede.
 fn is_parhip(head: &[u8]) -> bool {
     let word = |at: usize| {
         head.get(8 * at..8 * at + 8).and_then(|word| Some(u64::from_le_bytes(word.try_into().ok()?)))
@@ -133,8 +133,8 @@ pub(crate) fn check_words(edges: &dyn EdgeStream, origin: &str) -> Result<()> {
     Ok(())
 }
 
-/// Refuses u32 records that, read as u64, are ids below 2^32, and not only zeros. Word `high` of each would be the
-/// zero half. Few records prove nothing: a small star around vertex 0 looks the same.
+/// Refuses u32 records that, read as u64, are ids below 2^32, and not only zeros. Word `high` of each would
+/// be the zero half. Few records prove nothing: a small star around vertex 0 looks the same.
 pub(super) fn check_width(edges: &dyn EdgeStream, high: usize, origin: &str) -> Result<()> {
     let m = edges.num_edges();
     let mut buf = Vec::new();

@@ -10,7 +10,7 @@ use super::open_file::{Io, OpenFile};
 use crate::base::npy::Header;
 use crate::base::{Error, Result, shown};
 
-/// What a file of weights must be.
+/// The expected form of a file of weights.
 const EXPECTED: &str = "Weights are uint32 of shape (m,). For other numbers pass an array as weights=";
 
 /// The weights of all records.
@@ -114,8 +114,8 @@ impl Weights {
                     buf.iter_mut().for_each(|weight| *weight = weight.swap_bytes());
                 }
             }
-            // SAFETY: the range lies within the `len` weights that `in_memory` was promised. Only bytes are copied,
-            // which others may change meanwhile.
+            // SAFETY: the range lies within the `len` weights that `in_memory` was promised. Only bytes are
+            // copied, which others may change meanwhile.
             Source::Memory(start) => unsafe {
                 let from = start.add(first as usize * 4);
                 std::ptr::copy_nonoverlapping(from, buf.as_mut_ptr().cast::<u8>(), 4 * count);

@@ -1,16 +1,16 @@
 //! Decisions about vertices in a fixed order, in batches.
 //!
-//! All threads decide about the vertices of a *batch* against the state after the batch before. Then one thread
-//! commits the decisions in order. It checks each against the current state. With a batch of 1 every vertex is
-//! decided in the state that the vertex before left, which is the sequential rule. So the result depends on the
-//! size of the batches and never on the threads.
+//! All threads decide about the vertices of a *batch* against the state after the batch before. Then one
+//! thread commits the decisions in order. It checks each against the current state. With a batch of 1 every
+//! vertex is decided in the state that the vertex before left, which is the sequential rule. So the result
+//! depends on the size of the batches and never on the threads.
 
 use super::rounds::share;
 use crate::base::{Result, Run};
 
 /// Vertices that a thread decides about at a time.
 const SLICE: usize = 64;
-/// How many vertices ahead data is prefetched.
+/// Vertices by which data is prefetched ahead.
 const AHEAD: usize = 4;
 
 /// Decides about vertices, and stores the decisions.

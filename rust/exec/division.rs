@@ -1,14 +1,14 @@
 //! A run that is divided among replicas, on one machine or on several.
 //!
-//! All replicas run the same program on the same state, and each has the lists of a range of the vertices only.
-//! What is decided from lists is a *proposal*. A replica makes those for its own vertices, and gets all others from
-//! the replicas that have the lists ([`Division::share`]). Whatever one thread commits on one machine, every replica
-//! commits. So the states are the same after every round, those of one machine included, for any number of replicas
-//! and any ranges. Sums over replicas are of integers.
+//! All replicas run the same program on the same state, and each has only the lists of a range of the
+//! vertices. A decision from lists is a *proposal*. A replica makes the proposals for its own vertices, and
+//! gets all others from the replicas that have the lists ([`Division::share`]). Every replica commits what
+//! one thread would commit on one machine. So all replicas have the state of a single machine after every
+//! round, for any number of replicas and any ranges. Sums over replicas are of integers.
 //!
-//! **Messages.** Every exchange is one superstep: each replica sends the same bytes to all. Of proposals only those
-//! that changed are sent, and one bit for each of the others. Every message begins with the number of the superstep
-//! and the kind of its content. Replicas that differ in these have diverged, and the run ends.
+//! **Messages.** Every exchange is one superstep: each replica sends the same bytes to all. Only proposals
+//! that changed are sent, and one bit for each of the others. Every message begins with the number of the
+//! superstep and the kind of its content. Replicas that differ in these have diverged, and the run ends.
 //!
 //! **Memory.** A copy of the replica's own proposals during an exchange, and the messages.
 //!
@@ -26,8 +26,8 @@ use crate::base::{Error, Result, reserved};
 
 /// The way to the other replicas.
 pub trait Peers: Send + Sync {
-    /// Sends `mine` to all replicas. Returns what each of them sent, in the order of their numbers, its own message
-    /// included.
+    /// Sends `mine` to all replicas. Returns the messages of all replicas, in the order of their numbers, its
+    /// own included.
     fn exchange(&self, mine: Vec<u8>) -> Result<Vec<Vec<u8>>>;
 
     /// The folder that all replicas see.
@@ -54,8 +54,8 @@ impl fmt::Debug for Division {
 }
 
 impl Division {
-    /// The division whose replica `number` this is. `starts` has the first vertex of each replica, and the number of
-    /// all vertices.
+    /// The division whose replica `number` this is. `starts` has the first vertex of each replica, and the
+    /// number of all vertices.
     pub fn new(peers: Arc<dyn Peers>, number: usize, starts: Vec<u32>) -> Result<Self> {
         if number + 1 >= starts.len() || starts[0] != 0 || !starts.is_sorted() {
             return Err(Error::Internal(format!("replica {number} of the ranges {starts:?}")));
@@ -63,7 +63,7 @@ impl Division {
         Ok(Self { peers, steps: Arc::default(), number, starts: starts.into() })
     }
 
-    /// The same replicas for a graph of other vertices.
+    /// The division of another graph, whose vertices begin at `starts`, among the same replicas.
     pub fn of(&self, starts: Vec<u32>) -> Self {
         Self { starts: starts.into(), ..self.clone() }
     }
@@ -98,7 +98,7 @@ impl Division {
         self.range(self.number)
     }
 
-    /// What all replicas sent, in the order of their numbers.
+    /// Sends `mine`, and returns the items of all replicas in the order of their numbers.
     pub fn all<T: Pod>(&self, mine: &[T]) -> Result<Vec<Vec<T>>> {
         let step = self.steps.fetch_add(1, Relaxed);
         let header = [step, size_of::<T>() as u64];
@@ -120,7 +120,7 @@ impl Division {
         Ok(self.all(mine)?.concat())
     }
 
-    /// What the first replica sent. The others send nothing.
+    /// Sends `mine` from the first replica, and returns its items in all replicas.
     pub fn of_first<T: Pod>(&self, mine: &[T]) -> Result<Vec<T>> {
         let all = self.all(if self.number == 0 { mine } else { &[] })?;
         Ok(all.into_iter().next().unwrap_or_default())
@@ -137,7 +137,7 @@ impl Division {
         if all.iter().all(|&other| other == number) { Ok(()) } else { Err(diverged()) }
     }
 
-    /// The ranges of `blocks`, which ascend, that are those of a replica.
+    /// The ranges of `blocks`, which ascend, that belong to a replica.
     pub fn ranges(
         &self,
         replica: usize,
@@ -148,8 +148,8 @@ impl Division {
         blocks.map(within).filter(|range| !range.is_empty())
     }
 
-    /// Has this replica make the proposals for its vertices in `blocks`, which ascend, and shares those of all replicas.
-    /// `make` gets all proposals.
+    /// Has this replica make the proposals for its vertices in `blocks`, which ascend, and exchanges them
+    /// with all replicas. `make` gets all proposals.
     pub fn share<T: Pod>(
         &self,
         blocks: impl Iterator<Item = Range<u32>> + Clone,
@@ -183,7 +183,7 @@ fn diverged() -> Error {
     Error::Internal("the replicas of a divided run differ".into())
 }
 
-/// Which items changed, one bit for each, and the new values of those.
+/// One bit per item says whether it changed. The new values of the changed items follow.
 fn changes<T: Pod>(before: &[T], now: impl Iterator<Item = T> + Clone) -> Result<Vec<u8>> {
     let differs = |(old, new): (&T, T)| bytemuck::bytes_of(old) != bytemuck::bytes_of(&new);
     let count = before.iter().zip(now.clone()).filter(|&(old, new)| differs((old, new))).count();
@@ -242,7 +242,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// What each of the replicas of a graph with these ranges returns.
+    /// Runs all replicas of a graph with these ranges, and returns the result of each.
     pub(crate) fn replicas<R: Send>(
         starts: &[u32],
         folder: &Path,

@@ -1,12 +1,13 @@
 //! A state that follows the records in stream order, in batches.
 //!
-//! **Algorithm.** All threads look at the records of a batch, against the state after the batch before, and drop
-//! those that would change nothing. One thread commits the others in stream order against the current state. With a
-//! batch of 1 every record is decided in the state that the record before left, which is the sequential rule. The
-//! size of the batches is a function of the number of records. So the result never depends on the threads.
-//! While one thread commits, the others read the next batch. The stream order of a typed graph is that of [`scattered`](super::scattered).
+//! **Algorithm.** All threads look at the records of a batch, against the state after the batch before, and
+//! drop those that would change nothing. One thread commits the others in stream order against the current
+//! state. With a batch of 1 every record is decided in the state that the record before left, which is the
+//! sequential rule. The size of the batches is a function of the number of records. So the result never
+//! depends on the threads. While one thread commits, the others read the next batch. The stream order of a
+//! typed graph is that of [`scattered`](super::scattered).
 //!
-//! **Memory.** [`memory`]: the records of two batches, and what is left of them.
+//! **Memory.** [`memory`]: the records of two batches, and the records of these that survive.
 
 use std::num::NonZeroU64;
 use std::ops::Range;
@@ -29,7 +30,8 @@ const SLICE: u64 = 1 << 13;
 
 /// A state that follows the records.
 pub(crate) trait Follower: Send + Sync {
-    /// Replaces `survivors` by the records that may change something in the current state. Meets each record once.
+    /// Replaces `survivors` by the records that may change something in the current state. Meets each record
+    /// once.
     fn filter(&self, records: &[Record], survivors: &mut Vec<Record>);
     /// Commits what the records change, in order.
     fn commit(&mut self, records: &[Record]);
@@ -126,7 +128,7 @@ fn each(slices: &mut [Slice], step: impl Fn(&mut Slice) -> Result<()> + Send + S
     }
 }
 
-/// What one thread filters at a time.
+/// The records that one thread filters at a time.
 #[derive(Default)]
 struct Slice {
     range: Range<u64>,

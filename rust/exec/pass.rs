@@ -6,9 +6,10 @@ use super::scan::scan;
 use crate::base::{Result, Run};
 use crate::edges::{BLOCK, EdgeStream, Record};
 
-/// Reads every record once. Workers (at most `workers`) take *units* of `unit` records, a multiple of [`BLOCK`],
-/// in any order. Within a unit `step` gets the blocks in order, with the number of their first record. Returns the
-/// workers' states. The caller combines them by an operation that does not depend on the order.
+/// Reads every record once. Workers (at most `workers`) take *units* of `unit` records, a multiple of
+/// [`BLOCK`], in any order. Within a unit `step` gets the blocks in order, with the number of their first
+/// record. Returns the workers' states. The caller combines them by an operation that does not depend on the
+/// order.
 pub fn pass<S: Send>(
     edges: &dyn EdgeStream,
     run: &Run,

@@ -1,10 +1,11 @@
 //! One thread places records in stream order, while all others gather what placing the next ones needs.
 //!
-//! **Algorithm.** The stream is cut into batches, and batches into slices. While the slices of one batch are placed
-//! in order, those of the next are gathered in any order. Placing changes nothing that gathering reads. The one
-//! exception is what a slice carries, and that is handed over when its batch is placed. So the result is that of
-//! the sequential rule for any batches and threads. A single thread gathers and places slice by slice, so
-//! that a slice stays in the cache. The stream order of a typed graph is that of [`scattered`](super::scattered).
+//! **Algorithm.** The stream is cut into batches, and batches into slices. While the slices of one batch are
+//! placed in order, those of the next are gathered in any order. Placing changes nothing that gathering
+//! reads. The one exception is what a slice carries, and that is handed over when its batch is placed. So the
+//! result is that of the sequential rule for any batches and threads. A single thread gathers and places
+//! slice by slice, so that a slice stays in the cache. The stream order of a typed graph is that of
+//! [`scattered`](super::scattered).
 //!
 //! **Memory.** Two batches of slices: [`memory`].
 
@@ -41,7 +42,8 @@ pub(crate) fn pipeline<T: Sync + Send, S: Default + Send>(
     arranged(edges, shared, run, gather, |_| {}, place, finish)
 }
 
-/// Places all records as [`pipeline`] does, but `arrange` sees each gathered slice before it is placed, in order and by one thread at a time.
+/// Places all records as [`pipeline`] does, but `arrange` sees each gathered slice before it is placed, in
+/// order and by one thread at a time.
 pub(crate) fn arranged<T: Sync + Send, S: Default + Send>(
     edges: &dyn EdgeStream,
     shared: &mut T,
@@ -62,8 +64,8 @@ pub(crate) fn arranged<T: Sync + Send, S: Default + Send>(
     edges.check_unchanged()
 }
 
-/// Gathers, arranges and places `count` slices of any origin, each of at most [`SLICE`] records, which `gather` knows by number and
-/// counts as done.
+/// Gathers, arranges and places `count` slices of any origin, each of at most [`SLICE`] records, which
+/// `gather` knows by number and counts as done.
 pub(crate) fn slices<T: Sync + Send, S: Default + Send>(
     count: u64,
     shared: &mut T,

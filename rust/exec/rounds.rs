@@ -1,9 +1,10 @@
 //! Proposals for many vertices against one frozen state.
 //!
-//! All threads *propose* for the vertices of a round, each proposal written to the place of its vertex. Nobody changes
-//! the state meanwhile. The caller then *approves* proposals in an order that does not depend on the threads. So the
-//! result never depends on the threads either. In [`decide_all`](super::decide_all) the vertices come one by one in a
-//! given order, and the batches are small. Here a round may be all vertices, and proposals outlive it.
+//! All threads *propose* for the vertices of a round, each proposal written to the place of its vertex.
+//! Nobody changes the state meanwhile. The caller then *approves* proposals in an order that does not depend
+//! on the threads. So the result never depends on the threads either. In [`decide_all`](super::decide_all)
+//! the vertices come one by one in a given order, and the batches are small. Here a round may be all
+//! vertices, and proposals outlive it.
 
 use std::ops::Range;
 
@@ -13,7 +14,7 @@ use crate::base::{Result, Run};
 /// Entries that are worth a further thread.
 const ENTRIES_PER_THREAD: u64 = 1 << 16;
 
-/// Scratch space for each of the threads that rounds over so many entries are worth.
+/// Scratch space for each thread that rounds over `entries` entries keep busy.
 pub(crate) fn scratches<S>(
     run: &Run,
     entries: u64,
@@ -22,7 +23,7 @@ pub(crate) fn scratches<S>(
     (0..most_threads(entries, run.threads() as u64)).map(|_| scratch()).collect()
 }
 
-/// How many of the `threads` rounds over so many entries are worth.
+/// The most of the `threads` that rounds over `entries` entries keep busy.
 pub(crate) fn most_threads(entries: u64, threads: u64) -> u64 {
     (entries / ENTRIES_PER_THREAD + 1).min(threads)
 }
@@ -48,8 +49,8 @@ pub(crate) fn propose<S: Send, T: Send>(
     })
 }
 
-/// Has threads `work` on `items`, which they take one after the other, each with one of the scratches. A single scratch
-/// is for the calling thread.
+/// Has threads `work` on `items`, which they take one after the other, each with one of the scratches. A
+/// single scratch is for the calling thread.
 pub(crate) fn share<S: Send, T>(
     scratches: &mut Vec<S>,
     items: impl Iterator<Item = T> + Send,

@@ -11,8 +11,8 @@ use crate::base::{Error, Result, Run};
 /// Items of an array that a worker takes at a time.
 const CHUNK: usize = 1 << 14;
 
-/// Hands `step` each of `items`, which at most `workers` workers take in their order, with the worker's state. Returns
-/// the states. The caller combines them by an operation that does not depend on the order.
+/// Hands `step` each of `items`, which at most `workers` workers take in their order, with the worker's
+/// state. Returns the states. The caller combines them by an operation that does not depend on the order.
 pub(crate) fn scan<T, S: Send>(
     run: &Run,
     workers: usize,
@@ -50,8 +50,8 @@ pub(super) fn take_all<A: Send, T, S: Send>(
             && let Some(item) = next()
         {
             let done = step(&mut state, item);
-            // Nobody takes another item. Those taken before are finished, so that of several bad records the first is
-            // found whatever the threads.
+            // Nobody takes another item. Those taken before are finished, so that of several bad records the
+            // first is found whatever the threads.
             failed.fetch_or(done.is_err(), Relaxed);
             done?;
         }

@@ -1,10 +1,10 @@
 //! The order in which streams read the records of a typed graph.
 //!
-//! Records of a typed graph lie relation by relation. A stream that decides about each record from those before would
-//! know one relation only for a long time, and one that balances loads would spread each relation over all parts. It
-//! reads *units* of [`UNIT`] records in a pseudo-random order instead, which depends on their number alone. On
-//! generated graphs of four relations this gives the quality of shuffled records, with reads of 32 KiB. Records of a
-//! plain graph are read as they lie.
+//! Records of a typed graph lie relation by relation. A stream that decides about each record from those
+//! before would know one relation only for a long time, and one that balances loads would spread each
+//! relation over all parts. It reads *units* of [`UNIT`] records in a pseudo-random order instead, which
+//! depends on their number alone. On generated graphs of four relations this gives the quality of shuffled
+//! records, with reads of 32 KiB. Records of a plain graph are read as they lie.
 
 use std::ops::Range;
 

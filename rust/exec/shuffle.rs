@@ -2,23 +2,23 @@
 //!
 //! **Requirements.** An edge stream of fewer than 2^54 records, and space on the disk.
 //!
-//! **Algorithm.** The order is that of [`key`], a number of 64 bits for every record number. The key is a bijection
-//! of the record number. So no two records tie, and the order is one permutation for any threads, budget and
-//! buckets. One pass scatters the records into buckets, which are ranges of keys. Then the buckets are
-//! sorted in memory, a few at a time, and delivered in order.
+//! **Algorithm.** The order is that of [`key`], a number of 64 bits for every record number. The key is a
+//! bijection of the record number. So no two records tie, and the order is one permutation for any threads,
+//! budget and buckets. One pass scatters the records into buckets, which are ranges of keys. Then the buckets
+//! are sorted in memory, a few at a time, and delivered in order.
 //!
-//! **Memory.** 24 MB per worker, 4 KiB per worker and bucket (of half a million records), and 0.2 % of what is
-//! written to the disk. If the budget is tight, fewer workers are used.
+//! **Memory.** 24 MB per worker, 4 KiB per worker and bucket (of half a million records), and 0.2 % of what
+//! is written to the disk. If the budget is tight, fewer workers are used.
 //!
 //! **Disk.** 16 bytes per record, for the time of the call.
 //!
 //! **Parallelism.** The pass runs on all threads. Then each worker sorts one bucket at a time.
 //!
-//! **Complexity.** O(m log b) for buckets of b records. Each record is written and read once, in pieces of 4 to 64
-//! KiB.
+//! **Complexity.** O(m log b) for buckets of b records. Each record is written and read once, in pieces of 4
+//! to 64 KiB.
 //!
-//! **Source.** Sorting random keys (Knuth, "The Art of Computer Programming" 2, section 3.4.2). For splitmix64 see
-//! [`crate::base::random`].
+//! **Source.** Sorting random keys (Knuth, "The Art of Computer Programming" 2, section 3.4.2). For
+//! splitmix64 see [`crate::base::random`].
 
 use std::path::Path;
 

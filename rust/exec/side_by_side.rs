@@ -1,11 +1,13 @@
 //! Work on a few items side by side, each on a thread of its own.
 //!
-//! What rayon needs to split a loop, to join its halves and to wait is compiled anew for everything that runs in it. It
-//! was a third of the code that the compiler had to translate. Here it is compiled once, for a closure behind a pointer
-//! that is called once for each item. The loops inside that closure are compiled for their types as before.
+//! The code by which rayon splits a loop, joins its halves and waits is compiled again for each closure. It
+//! was a third of the code that the compiler had to translate. Here it is compiled once, for a closure behind
+//! a pointer that is called once for each item. The loops inside that closure are compiled for their types as
+//! before.
 //!
-//! **Memory.** No more items are begun at a time than there are threads. If each item were a task of rayon's, a thread that
-//! waits for a loop inside one item would begin the next one, until all items are in memory at once.
+//! **Memory.** No more items are begun at a time than there are threads. If each item were a task of rayon's,
+//! a thread that waits for a loop inside one item would begin the next one, until all items are in memory at
+//! once.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

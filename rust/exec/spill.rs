@@ -1,16 +1,16 @@
 //! Entries written in one pass over the edges, in any order of the buckets, and read back bucket by bucket.
 //!
-//! All buckets share one temporary file, so that neither file handles nor disk blocks grow with their number. Every
-//! worker keeps a small buffer per bucket. A full buffer is appended to the file as a *piece*, and a directory
-//! records its place. The stream is cut into units, and all buffers are flushed at the end of a unit. Sorted by
-//! (bucket, unit, place in the file), the pieces give the entries of each bucket in stream order for any
-//! number of threads.
+//! All buckets share one temporary file, so that neither file handles nor disk blocks grow with their number.
+//! Every worker keeps a small buffer per bucket. A full buffer is appended to the file as a *piece*, and a
+//! directory records its place. The stream is cut into units, and all buffers are flushed at the end of a
+//! unit. Sorted by (bucket, unit, place in the file), the pieces give the entries of each bucket in stream
+//! order for any number of threads.
 //!
-//! **Memory.** At most 8 MB per worker (beyond 2,000 buckets 4 KiB for each), and 24 bytes per piece: 0.1 % of what
-//! is written, up to 0.6 % for thousands of buckets.
+//! **Memory.** At most 8 MB per worker (beyond 2,000 buckets 4 KiB for each), and 24 bytes per piece: 0.1 %
+//! of what is written, up to 0.6 % for thousands of buckets.
 //!
-//! **Disk.** 16 bytes per entry that is an edge ([`Entry`]), and otherwise what the entry takes. The file loses its name
-//! as soon as it is open, so that nothing is left of it, however the process ends.
+//! **Disk.** 16 bytes per entry that is an edge ([`Entry`]), and otherwise what the entry takes. The file
+//! loses its name as soon as it is open, so that nothing is left of it, however the process ends.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -84,8 +84,8 @@ fn capacity<T>(buckets: usize) -> usize {
     (BUFFER / size_of::<T>() / buckets.max(1)).clamp(SMALLEST_PIECE, PIECE)
 }
 
-/// Bytes of the directory of so many entries in so many buckets, written in so many units, and of the buffers of each
-/// worker.
+/// Bytes of the directory of `entries` entries in `buckets` buckets, written in `units` units, and bytes of
+/// the buffers of each worker.
 pub(crate) fn memory_of<T>(entries: u64, buckets: u64, units: u64) -> (u64, u64) {
     let capacity = capacity::<T>(buckets as usize) as u64;
     let partial = entries.min(buckets * units);
@@ -101,7 +101,7 @@ pub(crate) fn memory_of<T>(entries: u64, buckets: u64, units: u64) -> (u64, u64)
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 struct Piece {
     bucket: u32,
-    /// Of the replicas of a divided run the units follow one another.
+    /// The units of the replicas of a divided run follow one another.
     file: u32,
     unit: u32,
     count: u32,
@@ -293,7 +293,8 @@ impl<T: Pod> SpillReader<T> {
         self.first[bucket]..self.first[bucket + 1]
     }
 
-    /// Number of pieces of all buckets: of those of each in stream order, bucket by bucket.
+    /// Number of pieces of all buckets. They are numbered bucket by bucket, and in stream order within a
+    /// bucket.
     pub fn num_pieces(&self) -> usize {
         self.pieces.len()
     }
@@ -306,7 +307,7 @@ impl<T: Pod> SpillReader<T> {
     }
 }
 
-/// Bytes of the directory of so many entries in so many buckets, and of the buffers of each worker.
+/// Bytes of the directory of `entries` entries in `buckets` buckets, and bytes of the buffers of each worker.
 pub(crate) fn memory(entries: u64, buckets: u64) -> (u64, u64) {
     memory_of::<Entry>(entries, buckets, UNITS.min(entries / BLOCK + 1))
 }

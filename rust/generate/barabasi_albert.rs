@@ -1,17 +1,19 @@
 //! Barabási-Albert: preferential attachment, with power-law degrees that grow with the age of a vertex.
 //!
 //! Source: Barabási, Albert, "Emergence of Scaling in Random Networks", Science 286, 1999. The form without
-//! state: Sanders, Schulz, "Scalable Generation of Scale-free Graphs", Information Processing Letters 116, 2016.
+//! state: Sanders, Schulz, "Scalable Generation of Scale-free Graphs", Information Processing Letters
+//! 116, 2016.
 //!
-//! **Model.** Vertices 1, 2, ... come one after the other. The records are shared among them as evenly as integers
-//! allow, m / (n - 1) each. Each record leads from its vertex to an older one, which is drawn by the degrees of the
-//! older ones so far. Vertex 1 has only vertex 0 to choose. Parallel records occur and stay. Loops do not occur,
-//! unless vertex 0 is alone.
+//! **Model.** Vertices 1, 2, ... come one after the other. The records are shared among them as evenly as
+//! integers allow, m / (n - 1) each. Each record leads from its vertex to an older one, which is drawn by the
+//! degrees of the older ones so far. Vertex 1 has only vertex 0 to choose. Parallel records occur and stay.
+//! Loops do not occur, unless vertex 0 is alone.
 //!
-//! **No state.** Write all records in a row. Drawing a vertex by degree is drawing an endpoint uniformly among the
-//! endpoints before. If that endpoint is a source, its vertex follows from its place. If it is a target, it was
-//! drawn in the same way. The draw is a function of (seed, record), so it is repeated instead of looked up. Half of
-//! the places are sources, so a record costs two draws on average, and O(log m) with high probability.
+//! **No state.** Write all records in a row. Drawing a vertex by degree is drawing an endpoint uniformly
+//! among the endpoints before. If that endpoint is a source, its vertex follows from its place. If it is a
+//! target, it was drawn in the same way. The draw is a function of (seed, record), so it is repeated instead
+//! of looked up. Half of the places are sources, so a record costs two draws on average, and O(log m) with
+//! high probability.
 
 use super::{Generator, below_max_vertices};
 use crate::base::{Random, Result};

@@ -22,7 +22,7 @@ pub(super) struct FeatureRows {
 }
 
 impl FeatureRows {
-    /// Rows of so many numbers.
+    /// Rows of `width` numbers.
     pub(super) fn new(dtype: FeatureDtype, width: usize) -> Self {
         Self { dtype, coding: Coding::by_row(width) }
     }

@@ -1,7 +1,7 @@
 //! A two-dimensional grid: the graph on which the right answer is known.
 //!
-//! Vertex `row * columns + column` is joined to its neighbours to the right and below. Records come row by row, those to
-//! the right before those below. No randomness, no state and no memory.
+//! Vertex `row * columns + column` is joined to its neighbours to the right and below. Records come row by
+//! row, those to the right before those below. No randomness, no state and no memory.
 
 use super::{Generator, below_max_vertices};
 use crate::base::{Error, Result};
@@ -15,7 +15,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// A grid of so many rows and columns.
+    /// A grid of `rows` rows and `columns` columns.
     pub fn new(rows: u64, columns: u64) -> Result<Self> {
         let Some(n) = rows.checked_mul(columns) else {
             return Err(Error::parameter("rows", format!("{rows} x {columns} vertices are too many")));

@@ -1,7 +1,7 @@
 //! Graphs to try partitioners on, streamed to disk.
 //!
-//! Record `r` is a function of (seed, r) alone, so that any number of threads writes the same bytes. Memory is
-//! 512 KiB per thread for any size of the graph. A generator has no state that grows with it.
+//! Record `r` is a function of (seed, r) alone, so that any number of threads writes the same bytes. Memory
+//! is 512 KiB per thread for any size of the graph. A generator has no state that grows with it.
 
 mod barabasi_albert;
 mod feature_rows;
@@ -22,7 +22,7 @@ pub use grid::Grid;
 pub use planted::Planted;
 pub use rmat::Rmat;
 
-/// Records made between two looks at the cancel flag.
+/// Records made between two polls of the cancel flag.
 const STEP: usize = BLOCK as usize / 8;
 
 /// A graph whose records can be made in any order.
@@ -43,8 +43,8 @@ pub trait Generator: Sync {
     /// Record number `index`.
     fn record(&self, index: u64) -> Record;
 
-    /// Makes the records from number `first` on. (One call for many records, so that the loop is compiled for the
-    /// generator.)
+    /// Makes the records from number `first` on. (One call for many records, so that the loop is compiled for
+    /// the generator.)
     fn fill(&self, first: u64, records: &mut [Record]) {
         for (record, index) in records.iter_mut().zip(first..) {
             *record = self.record(index);

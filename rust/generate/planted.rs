@@ -1,22 +1,24 @@
 //! Planted classes: a degree-corrected stochastic block model, with labels, features and splits to train on.
 //!
-//! Source: Karrer, Newman, "Stochastic blockmodels and community structure in networks", Phys. Rev. E 83, 2011.
+//! Source: Karrer, Newman, "Stochastic blockmodels and community structure in networks", Phys. Rev. E
+//! 83, 2011.
 //!
-//! **Model.** Every vertex has a class, all classes have n / classes vertices (rounded up or down), and a propensity
-//! θ that is its share of its class's endpoints. A record takes `u` from a uniform class by θ, and `v` by θ from the
-//! class of `u` with probability 0.8, else from a uniform class. Should `v` be `u`, it is drawn again (at most
-//! 16 times, the later 8 from any class), so that loops are all but absent. Parallel records occur and stay.
+//! **Model.** Every vertex has a class, all classes have n / classes vertices (rounded up or down), and a
+//! propensity θ that is its share of its class's endpoints. A record takes `u` from a uniform class by θ, and
+//! `v` by θ from the class of `u` with probability 0.8, else from a uniform class. Should `v` be `u`, it is
+//! drawn again (at most 16 times, the later 8 from any class), so that loops are all but absent. Parallel
+//! records occur and stay.
 //!
-//! **No state.** A pseudo-random permutation gives each id a *position*. The positions of a class are one range, and
-//! its first are the richest. Within a class of s vertices θ follows the density x^(-2/3) at x = rank / s, whose
-//! degrees have the power law of exponent 2.5, and whose integral is a cube root: the rank of an endpoint is s·U³
-//! for a uniform U. (U starts above 0, so that no vertex exceeds √s times its class's mean.) So a record costs five
-//! random numbers and two permutations of 32-bit ids, no table and no cache miss. Memory is O(1) per thread, and
-//! every property of a vertex is a function of (seed, id). Only `*`, `+` and `sqrt` are used, and the logarithm and
-//! the cosine of `libm`, so that all machines agree on every bit.
+//! **No state.** A pseudo-random permutation gives each id a *position*. The positions of a class are one
+//! range, and its first are the richest. Within a class of s vertices θ follows the density x^(-2/3) at x =
+//! rank / s, whose degrees have the power law of exponent 2.5, and whose integral is a cube root: the rank of
+//! an endpoint is s·U³ for a uniform U. (U starts above 0, so that no vertex exceeds √s times its class's
+//! mean.) So a record costs five random numbers and two permutations of 32-bit ids, no table and no cache
+//! miss. Memory is O(1) per thread, and every property of a vertex is a function of (seed, id). Only `*`, `+`
+//! and `sqrt` are used, and the logarithm and the cosine of `libm`, so that all machines agree on every bit.
 //!
-//! **Features** are the class's centroid plus unit Gaussian noise, the centroids so near each other that features
-//! alone tell only a part of the classes. What the neighbours know is worth learning.
+//! **Features** are the class's centroid plus unit Gaussian noise, the centroids so near each other that
+//! features alone tell only a part of the classes. The features of the neighbours add information.
 
 use std::f64::consts::TAU;
 use std::ops::Range;
@@ -31,7 +33,7 @@ use crate::exec::{for_each, scan_ranges};
 /// Probability that a record is drawn within a class.
 const INSIDE: f64 = 0.8;
 
-/// Draws of `v` while it is `u`: so many by the model, and as many again from all classes.
+/// Draws of `v` while it is `u`: `REDRAWS` by the model, then `REDRAWS` from all classes.
 const REDRAWS: u32 = 8;
 
 /// Distance of two centroids is on average this times √2, for any number of features.
@@ -207,8 +209,8 @@ fn gaussians(random: &mut Random) -> (f64, f64) {
     (radius * cosine, radius * sine)
 }
 
-/// A pseudo-random permutation of `0..n`: rounds of `x·odd + c` modulo a power of two and of `x ^ x >> half`, each
-/// of which can be undone. What leaves `0..n` goes on until it is back ("cycle walking").
+/// A pseudo-random permutation of `0..n`: rounds of `x·odd + c` modulo a power of two and of `x ^ x >> half`,
+/// each of which can be undone. A number that leaves `0..n` goes on until it is back ("cycle walking").
 #[derive(Debug, Clone)]
 struct Permutation {
     n: u64,

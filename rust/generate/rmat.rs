@@ -3,11 +3,12 @@
 //! Source: Chakrabarti, Zhan, Faloutsos, "R-MAT: A Recursive Model for Graph Mining", SDM 2004, with the
 //! probabilities of the Graph500 benchmark (0.57, 0.19, 0.19, 0.05).
 //!
-//! The adjacency matrix of 2^L >= n ids is halved L times both ways. Each time a record falls into one of the four
-//! quadrants. This takes 16 random bits per level, so the probabilities are exact to 2^-16. Ids are not shuffled:
-//! low ids have the high degrees. Loops and parallel edges occur and stay. If n is no power of two, a record
-//! outside `0..n` is drawn again, at most 1.8 times on average (n = 2^k + 1 keeps at least the 57 % of the first
-//! quadrant). There is no state and no memory. A record costs L / 4 random numbers and no branch on them.
+//! The adjacency matrix of 2^L >= n ids is halved L times both ways. Each time a record falls into one of the
+//! four quadrants. This takes 16 random bits per level, so the probabilities are exact to 2^-16. Ids are not
+//! shuffled: low ids have the high degrees. Loops and parallel edges occur and stay. If n is no power of two,
+//! a record outside `0..n` is drawn again, at most 1.8 times on average (n = 2^k + 1 keeps at least the 57 %
+//! of the first quadrant). There is no state and no memory. A record costs L / 4 random numbers and no branch
+//! on them.
 
 use super::{Generator, below_max_vertices};
 use crate::base::{Random, Result};

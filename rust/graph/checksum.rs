@@ -1,7 +1,7 @@
 //! The checksum of a graph's records, the same for files and arrays.
 //!
-//! xxh3-128 of the records as little-endian u32 pairs in stream order: blocks of 8 MiB are hashed in parallel, and
-//! the result is xxh3-128 of the 16-byte block digests in order.
+//! xxh3-128 of the records as little-endian u32 pairs in stream order: blocks of 8 MiB are hashed in
+//! parallel, and the result is xxh3-128 of the 16-byte block digests in order.
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 

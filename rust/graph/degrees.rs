@@ -1,11 +1,12 @@
 //! Degrees, loops and checksum of a graph, in one pass.
 //!
-//! **Algorithm.** Up to [`PRIVATE`] workers count into one byte per vertex of their own: four times as many of these
-//! fit a cache, and the random writes to them bound the pass. A byte that overflows leaves 256 to the total, which all
-//! share. At the end the bytes are added to it. More workers raise the total itself, by locked instructions. The
-//! counters are prefetched some records ahead.
+//! **Algorithm.** Up to [`PRIVATE`] workers count into one byte per vertex of their own: a cache holds four
+//! times as many bytes as words, and the random writes bound the pass. A byte that overflows leaves 256 to
+//! the total, which all share. At the end the bytes are added to it. More workers raise the total itself, by
+//! locked instructions. The counters are prefetched some records ahead.
 //!
-//! **Memory.** 4 bytes per vertex, and 1 per vertex and worker: at most 24, below what the partitioners take afterwards.
+//! **Memory.** 4 bytes per vertex, and 1 per vertex and worker: at most 24, below what the partitioners take
+//! afterwards.
 //!
 //! **Complexity.** One pass over the records, one over the vertices.
 
@@ -23,21 +24,21 @@ use crate::edges::{EdgeStream, Record};
 use crate::exec;
 use crate::exec::pass::pass;
 
-/// Up to so many workers have counters of their own.
+/// Most workers that have counters of their own.
 pub const PRIVATE: usize = 20;
 
-/// Vertices between two looks at the cancel flag.
+/// Vertices between two polls of the cancel flag.
 const CHUNK: usize = 1 << 16;
 
-/// What a byte that overflows leaves to the total.
+/// The amount that a byte which overflows leaves to the total.
 const CARRY: u32 = 1 << u8::BITS;
 
-/// Degrees of a graph, and what identifies it.
+/// Degrees of a graph, and its identity.
 #[derive(Debug)]
 pub struct Degrees {
     /// Number of non-loop records that touch each vertex.
     pub degree: Buffer<u32>,
-    /// What else the pass found.
+    /// The identity of the graph, found in the same pass.
     pub graph: Identity,
 }
 
@@ -46,7 +47,7 @@ pub fn memory(edges: &dyn EdgeStream, run: &Run) -> u64 {
     needed(edges.num_vertices(), run.threads())
 }
 
-/// Bytes that [`scan`] takes for `n` vertices and so many threads.
+/// Bytes that [`scan`] takes for `n` vertices and `threads` threads.
 pub(crate) fn needed(n: u64, threads: usize) -> u64 {
     n * (4 + if threads <= PRIVATE { threads as u64 } else { 0 })
 }
@@ -86,8 +87,8 @@ pub(crate) struct Counts<S> {
     pub states: Vec<S>,
 }
 
-/// Counts the first `ENDS` ends of each record, of which it gets the number, for which `counts` says so, by all threads, with `private` counters or
-/// without. `see` gets all records with the state of a worker.
+/// Counts the first `ENDS` ends of each record, of which it gets the number, for which `counts` says so, by
+/// all threads, with `private` counters or without. `see` gets all records with the state of a worker.
 pub(crate) fn count<const ENDS: usize, S: Default + Send>(
     edges: &dyn EdgeStream,
     private: bool,
@@ -140,8 +141,8 @@ pub(crate) fn count<const ENDS: usize, S: Default + Send>(
     Ok(Counts { degree, passed_over, states })
 }
 
-/// Calls `add` for the counters of the first `ENDS` ends of each record, with what they count for: 0 or 1. Returns how
-/// many last ends count.
+/// Calls `add` for the counters of the first `ENDS` ends of each record, with what they count for: 0 or 1.
+/// Returns how many last ends count.
 #[inline(always)]
 fn each_end<const ENDS: usize, T>(
     counters: &[T],
@@ -158,8 +159,8 @@ fn each_end<const ENDS: usize, T>(
         let counts = counts(first + index as u64, record);
         counted += u64::from(counts[ENDS - 1]);
         for (id, counts) in record.into_iter().zip(counts) {
-            // SAFETY: ids from a block are below `num_vertices`, the length of `counters`. Measured: 1.3 times as fast
-            // as the checked access.
+            // SAFETY: ids from a block are below `num_vertices`, the length of `counters`. Measured: 1.3
+            // times as fast as the checked access.
             add(unsafe { counters.get_unchecked(id as usize) }, id, counts.into());
         }
     }
@@ -180,14 +181,14 @@ fn raise(count: &AtomicU32, by: u32) {
     }
 }
 
-/// What identifies a graph, without degrees.
+/// The identity of a graph, without its degrees.
 pub fn identify(edges: &dyn EdgeStream, run: &Run) -> Result<Identity> {
     let m = edges.num_edges();
     run.begin("checksum", m);
     let init = || Ok((0, Hasher::default()));
     let workers = pass(edges, run, checksum::UNIT, usize::MAX, init, |(loops, hasher), first, records| {
         hasher.update(first, records, m);
-        // As narrow as a block allows: twice as many fit a vector register.
+        // As narrow as a block allows: a vector register holds twice as many u32 as u64.
         *loops += u64::from(records.iter().map(|&[u, v]| u32::from(u == v)).sum::<u32>());
         Ok(())
     })?;

@@ -1,4 +1,4 @@
-//! What identifies a graph.
+//! The identity of a graph.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -6,7 +6,7 @@ use crate::base::{Error, Result, Run, bytes};
 use crate::edges::{EdgeStream, MAX_VERTICES, decode};
 use crate::exec::each_block;
 
-/// What every vertex costs at the least while something is computed.
+/// The least memory per vertex of any computation.
 const BYTES_PER_VERTEX: u64 = 32;
 
 /// Below this many vertices gaps between ids are cheap, and nothing is refused for them.
@@ -15,7 +15,7 @@ const CHEAP: u64 = 1 << 24;
 /// More unused ids per used one than any sensible numbering has.
 const SPARSE: u64 = 1024;
 
-/// What identifies the graph that was partitioned.
+/// The identity of a graph, by which results know it again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     /// Number of vertices.
@@ -28,7 +28,8 @@ pub struct Identity {
     pub checksum: String,
 }
 
-/// `n` = largest id + 1, from one pass, unless that is more than `max_vertices` or, without it, implausibly large.
+/// `n` = largest id + 1, from one pass, unless that is more than `max_vertices` or, without it, implausibly
+/// large.
 pub fn find_num_vertices(
     edges: &dyn EdgeStream,
     run: &Run,
@@ -46,7 +47,8 @@ pub fn find_num_vertices(
     Ok(n)
 }
 
-/// Refuses an `n`, from the largest id of `m` records, above `max_vertices` or, without it, implausibly large.
+/// Refuses an `n`, from the largest id of `m` records, above `max_vertices` or, without it, implausibly
+/// large.
 pub(crate) fn check_plausible(
     n: u64,
     m: u64,

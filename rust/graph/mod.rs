@@ -1,4 +1,4 @@
-//! What is known of a whole graph: its identity, its degrees, its adjacency.
+//! Facts of a whole graph: its identity, its degrees, its adjacency.
 
 pub mod checksum;
 pub(crate) mod csr;

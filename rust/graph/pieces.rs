@@ -1,12 +1,12 @@
 //! Lists of ranges of vertices, in files that all replicas of a divided run see.
 //!
-//! A *piece* holds the lists of consecutive vertices: of the given graph, in the order of the adjacency ([`csr`](super::csr)), or
-//! of a coarser one. Pieces are dealt to the replicas in runs ([`deal`]). A replica copies its pieces to its own disk,
-//! into a file with room for the lists of all vertices. The room of those of others is a hole that takes no space, so
-//! that places in the file are the same everywhere.
+//! A *piece* holds the lists of consecutive vertices: of the given graph, in the order of the adjacency
+//! ([`csr`](super::csr)), or of a coarser one. Pieces are dealt to the replicas in runs ([`deal`]). A replica
+//! copies its pieces to its own disk, into a file with space for the lists of all vertices. The lists of
+//! other replicas are holes that take no disk space, so places in the file are the same everywhere.
 //!
-//! **Format.** A [`checked`](crate::base::checked) file: the first vertex, the number of vertices, that of entries, and whether entries have
-//! weights. Then the degree of each vertex, all targets, and all weights.
+//! **Format.** A [`checked`](crate::base::checked) file: the first vertex, the number of vertices, that of
+//! entries, and whether entries have weights. Then the degree of each vertex, all targets, and all weights.
 //!
 //! **Memory.** 12 bytes per vertex.
 
@@ -22,7 +22,7 @@ use crate::exec::Division;
 
 /// The first bytes of a piece.
 const KIND: [u8; 8] = *b"fplist01";
-/// Vertices between two looks at the cancel flag.
+/// Vertices between two polls of the cancel flag.
 const CHUNK: usize = 1 << 16;
 
 /// A piece that is there.
@@ -36,8 +36,8 @@ pub struct Piece {
     pub entries: u64,
 }
 
-/// Writes the lists of the vertices from `first` on. `rest` adds the targets, and the weights if there are any. The
-/// key says what the lists depend on.
+/// Writes the lists of the vertices from `first` on. `rest` adds the targets, and the weights if there are
+/// any. The key says what the lists depend on.
 pub(crate) fn write(
     path: &Path,
     key: u128,
@@ -63,7 +63,8 @@ pub fn entries(path: &Path) -> Result<u64> {
     if head[0].to_le_bytes() == KIND { Ok(head[5]) } else { Err(damaged(path)) }
 }
 
-/// The first piece of each of `count` replicas, and the number of all: runs of about as many entries each.
+/// The first piece of each of `count` replicas, and the number of all pieces. All replicas get about the same
+/// number of entries.
 pub(crate) fn deal(pieces: &[Piece], count: usize) -> Vec<usize> {
     let all: u64 = pieces.iter().map(|piece| piece.entries + 1).sum();
     let (mut firsts, mut before) = (vec![0], 0);
@@ -83,7 +84,7 @@ pub(crate) fn starts(pieces: &[Piece], firsts: &[usize], n: u32) -> Vec<u32> {
     firsts.iter().map(|&first| pieces.get(first).map_or(n, |piece| piece.vertices.start)).collect()
 }
 
-/// Lists of all vertices, of which those of some are here.
+/// Lists of all vertices, of which this replica has some.
 pub(crate) struct Lists {
     /// Where the list of each vertex begins, and the number of all entries.
     pub offsets: Buffer<u64>,
@@ -91,7 +92,7 @@ pub(crate) struct Lists {
     pub targets: Buffer<u32>,
     /// Their weights, if there are any.
     pub weights: Option<Buffer<u32>>,
-    /// What all entries weigh, those of others included.
+    /// Sum of the weights of all entries, also of those elsewhere.
     pub weight: u64,
 }
 
@@ -99,7 +100,7 @@ pub(crate) struct Lists {
 pub(crate) struct Dealt<'a> {
     /// All pieces, in the order of their vertices.
     pub pieces: &'a [Piece],
-    /// What their lists depend on.
+    /// The key of the input that their lists depend on.
     pub key: u128,
     /// Number of vertices.
     pub n: u32,
@@ -107,7 +108,7 @@ pub(crate) struct Dealt<'a> {
     pub weighted: bool,
     /// The first piece of each replica ([`deal`]).
     pub firsts: &'a [usize],
-    /// Whether the first replica has all lists, too.
+    /// Whether the first replica also has all lists.
     pub whole: bool,
 }
 
@@ -167,8 +168,8 @@ impl Copied {
     }
 }
 
-/// Reads a piece: the degrees of its vertices, and its lists, which go to `at` in these files. Returns what its entries
-/// weigh.
+/// Reads a piece: the degrees of its vertices, and its lists, which go to `at` in these files. Returns the
+/// weight of its entries.
 fn read(
     piece: &Piece,
     head: Head,
@@ -207,6 +208,6 @@ fn read(
 
 /// The refusal of a piece that is not what it should be.
 fn damaged(path: &Path) -> Error {
-    let what = "the file is damaged, or of another graph. Remove it, and run again: it is made anew";
+    let what = "the file is damaged, or of another graph. Remove it and run again, which writes it again";
     Error::format(shown(path), what)
 }

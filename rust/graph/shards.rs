@@ -1,19 +1,22 @@
 //! The adjacency from shards: of the records, and of the vertices.
 //!
-//! Shards of the records are ranges of consecutive ones, and shards of the vertices are ranges of ids. Each step is a
-//! task that reads files and writes one. It may run anywhere, and twice.
+//! Shards of the records are ranges of consecutive ones, and shards of the vertices are ranges of ids. Each
+//! step is a task that reads files and writes one. It may run anywhere, and twice.
 //!
 //! 1. [`count`], for a shard of the records: how many entries fall on each range of ids, loops and digests.
-//! 2. [`cut`]: shards of the vertices with about as many entries each, from all counts.
-//! 3. [`scatter`], for a shard of the records: its entries by shard of the vertices, in one file with an index.
-//! 4. [`gather`], for a shard of the vertices: its entries from all these files, sorted, as a piece ([`pieces`]).
+//! 2. [`cut`]: shards of the vertices with about equal numbers of entries, from all counts.
+//! 3. [`scatter`], for a shard of the records: its entries by shard of the vertices, in one file with an
+//!    index.
+//! 4. [`gather`], for a shard of the vertices: its entries from all these files, sorted, as a piece
+//!    ([`pieces`]).
 //!
 //! The lists are those of [`Csr`](super::Csr), whatever the shards.
 //!
-//! **Memory.** Counts take 512 KiB. Scattering takes the buffers of a spill. Gathering takes 12 bytes per entry of the shard.
+//! **Memory.** Counts take 512 KiB. Scattering takes the buffers of a spill. Gathering takes 12 bytes per
+//! entry of the shard.
 //!
-//! **Files.** 8 bytes per entry that is scattered, and 4 per entry of a piece. Every section of a file has a checksum of
-//! its own, so a task verifies what it reads, and no more.
+//! **Files.** 8 bytes per entry that is scattered, and 4 per entry of a piece. Every section of a file has a
+//! checksum of its own, so a task verifies what it reads, and no more.
 
 use std::fs::File;
 use std::ops::Range;
@@ -32,14 +35,14 @@ use crate::edges::{EdgeStream, Record};
 use crate::exec::spill::Spill;
 use crate::exec::{blocks, in_order, scan};
 
-/// Ranges of ids that are counted, at most.
+/// Most ranges of ids that are counted.
 const RANGES: u64 = 1 << 16;
 /// Records of a unit of scattering.
 const RECORDS: u64 = 1 << 20;
 /// The last bytes of a file of scattered entries.
 const KIND: [u8; 8] = *b"fpscat01";
 
-/// What is known of a shard of the records.
+/// Counts of a shard of the records.
 #[derive(Debug, Default)]
 pub struct Counts {
     /// Entries of each range of ids.
@@ -86,7 +89,7 @@ impl Counts {
     }
 }
 
-/// What the lists of a graph with this checksum depend on.
+/// The key of the lists of a graph with this checksum.
 pub fn key(checksum: &str) -> u128 {
     xxh3_128(checksum.as_bytes())
 }
@@ -97,7 +100,7 @@ fn shift(n: u64) -> u32 {
     bits.saturating_sub(RANGES.ilog2())
 }
 
-/// Shards of `m` records, `count` at most, that begin where blocks of the checksum do.
+/// At most `count` shards of `m` records, which begin where blocks of the checksum do.
 pub fn records(m: u64, count: u64) -> Vec<Range<u64>> {
     let each = m.div_ceil(count.max(1)).next_multiple_of(UNIT).max(UNIT);
     (0..m.div_ceil(each)).map(|index| index * each..m.min((index + 1) * each)).collect()
@@ -125,8 +128,8 @@ pub fn count(edges: &dyn EdgeStream, shard: Range<u64>, symmetric: bool, run: &R
     Ok(Counts { entries, loops, digests: hasher.digests() })
 }
 
-/// What identifies the graph, and the first vertex of each of about `count` shards, from the counts of all shards of
-/// `m` records.
+/// The identity of the graph, and the first vertex of each of about `count` shards, from the counts of all
+/// shards of `m` records.
 pub fn cut(all: Vec<Counts>, [n, m]: [u64; 2], count: u64) -> (Identity, Vec<u32>) {
     let shift = shift(n);
     let (mut entries, mut loops, mut digests) =
@@ -136,7 +139,7 @@ pub fn cut(all: Vec<Counts>, [n, m]: [u64; 2], count: u64) -> (Identity, Vec<u32
         loops += counts.loops;
         digests.extend(counts.digests);
     }
-    // A range without entries takes room, too.
+    // A range without entries also takes space.
     let weight = |index: usize| entries[index] + 1;
     let each = (0..entries.len()).map(weight).sum::<u64>().div_ceil(count.max(1));
     let (mut starts, mut sum) = (vec![0], 0);
@@ -170,8 +173,8 @@ struct Tail {
     digest: u128,
 }
 
-/// Writes the entries of a shard of the records into the file `into`, by shard of the vertices. `starts` has the first
-/// vertex of each, and their number.
+/// Writes the entries of a shard of the records into the file `into`, by shard of the vertices. `starts` has
+/// the first vertex of each, and their number.
 pub fn scatter(
     edges: &dyn EdgeStream,
     shard: Range<u64>,
@@ -229,8 +232,8 @@ fn blocks_of(shard: Range<u64>) -> Vec<Range<u64>> {
     step.map(|start| start..shard.end.min(start + RECORDS)).collect()
 }
 
-/// Gathers the entries of a shard of the vertices from all files of scattered ones, and writes their lists. The key
-/// says what these depend on.
+/// Gathers the entries of a shard of the vertices from all files of scattered ones, and writes their lists.
+/// The key says what these depend on.
 pub fn gather(
     sources: &[PathBuf],
     shard: usize,
@@ -280,8 +283,9 @@ pub fn gather(
 /// Reads the section of a shard, and adds its entries.
 fn section(source: &Path, shard: usize, entries: &mut Vec<Record>) -> Result<()> {
     let io = |error| Error::io(source, error);
-    let damaged =
-        || Error::format(shown(source), "the file is damaged. Remove it, and run again: it is made anew");
+    let damaged = || {
+        Error::format(shown(source), "the file is damaged. Remove it and run again, which writes it again")
+    };
     let file = open_own(source, File::options().read(true))?;
     let len = file.metadata().map_err(io)?.len();
     let mut tail = Tail::zeroed();
@@ -326,7 +330,7 @@ mod tests {
         OwnedEdges::new(n.into(), (0..m).map(&mut record).collect()).unwrap()
     }
 
-    /// All pieces of a graph, and what identifies it.
+    /// All pieces of a graph, and its identity.
     fn pieces(edges: &OwnedEdges, symmetric: bool, [e, s]: [u64; 2], into: &Path) -> (Vec<Piece>, Identity) {
         let (run, [n, m]) = (Run::new(Some(2), None).unwrap(), [edges.num_vertices(), edges.num_edges()]);
         let counts = records(m, e).into_iter().map(|shard| {

@@ -1,4 +1,4 @@
-//! What weights of records add up to, and what identifies them.
+//! The sum of the weights of records, and their checksum.
 //!
 //! The checksum is that of [`super::checksum`], of little-endian u32 weights in blocks of 2^20.
 
@@ -22,7 +22,7 @@ pub struct Extent {
     pub checksum: String,
 }
 
-/// What a worker found.
+/// The range, sum and digests found by a worker.
 #[derive(Default)]
 struct Found {
     /// The smallest and the largest.

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::base::{Error, Result};
 
-/// A file that small entries are appended to. Their lengths are known to the compiler: copies of unknown length took an
-/// eighth of the time of a merge.
+/// A file that small entries are appended to. Their lengths are known to the compiler: copies of unknown
+/// length took an eighth of the time of a merge.
 pub(super) struct Appended {
     path: PathBuf,
     file: File,
@@ -16,7 +16,7 @@ pub(super) struct Appended {
 }
 
 impl Appended {
-    /// Goes on behind the first `len` bytes. What follows was written by a unit that did not end.
+    /// Goes on behind the first `len` bytes. Bytes behind them were written by a unit that did not end.
     pub(super) fn open(path: &Path, len: u64, buffer: usize) -> Result<Self> {
         let at = |error| Error::io(path, error);
         let mut file = File::options().write(true).create(true).truncate(false).open(path).map_err(at)?;

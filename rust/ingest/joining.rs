@@ -1,4 +1,5 @@
-//! Keys of a bucket become vertices, and vertices return into the order of the records: the second half of a radix join.
+//! Keys of a bucket become vertices, and vertices return into the order of the records: the second half of a
+//! radix join.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
@@ -31,7 +32,8 @@ pub struct Bucket {
     pub kind: Kind,
 }
 
-/// Writes the vertices of the ends of buckets, and returns how many are missing in each. A thread keeps one table.
+/// Writes the vertices of the ends of buckets, and returns how many are missing in each. A thread keeps one
+/// table.
 pub fn resolve_all(buckets: &[Bucket], run: &Run) -> Result<Vec<u64>> {
     map(run, usize::MAX, buckets.len(), || Ok(()), |(), index| resolve(&buckets[index], run))
 }
@@ -75,7 +77,7 @@ pub struct Unit {
     pub kept: Option<PathBuf>,
 }
 
-/// What a unit holds.
+/// The records of a unit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Joined {
     /// Records that are kept.
@@ -118,7 +120,8 @@ impl Cursor {
     }
 }
 
-/// Writes the records of units whose ends are both known. `first` is the number of the first vertex of each side's type.
+/// Writes the records of units whose ends are both known. `first` is the number of the first vertex of each
+/// side's type.
 pub fn join_all(units: &[Unit], sides: [Side; 2], first: [u32; 2], run: &Run) -> Result<Vec<Joined>> {
     map(run, usize::MAX, units.len(), || Ok(()), |(), index| join(&units[index], sides, first, run))
 }
@@ -197,7 +200,7 @@ impl Out {
     }
 }
 
-/// Which records are kept, in a file that is begun at the first one that is not.
+/// A byte per record that says whether it is kept, in a file that is begun at the first record that is not.
 struct Kept<'a> {
     path: Option<&'a Path>,
     file: Option<BufWriter<File>>,

@@ -60,11 +60,12 @@ pub(super) fn ordered(bits: u64, kind: Kind) -> u64 {
     if kind == Kind::Signed { bits ^ SIGN } else { bits }
 }
 
-/// What an id is looked up by: 96 bits, and a byte that chooses its bucket.
+/// The key of an id: 96 bits, and a byte that chooses its bucket.
 ///
-/// For integers the key is a bijection of the id, so it is exact. For bytes it is 96 of the 128 bits of XXH3, and the
-/// bucket comes from others. Two declared ids with one key are found when a table is filled. An id that nobody declared
-/// passes for a declared one with a probability of n / 2^96, which is 2^-64 for four billion vertices.
+/// For integers the key is a bijection of the id, so it is exact. For bytes it is 96 of the 128 bits of XXH3,
+/// and the bucket comes from others. Two declared ids with one key are found when a table is filled. An id
+/// that nobody declared passes for a declared one with a probability of n / 2^96, which is 2^-64 for four
+/// billion vertices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Key {
     /// The first 64 bits.
@@ -94,7 +95,7 @@ impl Key {
         Key { low: hash as u64, high: (hash >> 64) as u32, byte: (hash >> 120) as u8 }
     }
 
-    /// The bucket, of so many.
+    /// The bucket, one of `buckets`.
     #[inline(always)]
     pub(super) fn bucket(self, buckets: usize) -> usize {
         (self.byte as usize * buckets) >> 8
@@ -119,7 +120,7 @@ impl Key {
     }
 }
 
-/// Keys of the rows of a column from `start` on, into `keys`. Those of null rows are of no use.
+/// Keys of the rows of a column from `start` on, into `keys`. Keys of null rows are not used.
 pub(super) fn keys_of(column: &Column<'_>, kind: Kind, start: usize, keys: &mut [Key]) -> Result<()> {
     match &column.ids {
         Ids::Integers(bits, _) => {

@@ -60,8 +60,8 @@ impl Lookup {
         Ok(())
     }
 
-    /// Writes the records of a chunk: its first two columns. Those with an undeclared end are counted. The first row with
-    /// a null end is returned.
+    /// Writes the records of a chunk: its first two columns. Counts records with an undeclared end, and
+    /// returns the first row with a null end.
     pub fn push(&mut self, chunk: &Chunk<'_>) -> Result<Option<u64>> {
         let columns = [chunk.column(0)?, chunk.column(1)?];
         for (column, side) in columns.iter().zip(&self.sides) {

@@ -1,7 +1,7 @@
 //! The numbers of the vertices of a type: the rank of each id among all.
 //!
-//! One merge of the sorted runs gives every id its number, and writes at once the keys by bucket, the vertex of each row
-//! of the tables, and the ids themselves, batch by batch.
+//! One merge of the sorted runs gives every id its number, and writes at once the keys by bucket, the vertex
+//! of each row of the tables, and the ids themselves, batch by batch.
 //!
 //! **Disk.** 12 bytes per integer and 16 per text for the keys, and 4 per row of the tables.
 
@@ -60,8 +60,8 @@ struct Batch {
 }
 
 impl Numbering {
-    /// The numbering of the ids of `runs`, whose keys go to the files `keys`, one for each bucket. `rows` is the file of the
-    /// vertex of each row and their number.
+    /// The numbering of the ids of `runs`, whose keys go to the files `keys`, one for each bucket. `rows` is
+    /// the file of the vertex of each row and their number.
     pub fn create(
         kind: Kind,
         runs: Vec<PathBuf>,
@@ -156,7 +156,7 @@ impl Numbering {
         self.duplicate.as_ref()
     }
 
-    /// How many ids differ from the one before by blanks at their ends only.
+    /// Number of ids that differ from the id before only by blanks at their ends.
     pub fn blanks(&self) -> u64 {
         self.blanks
     }

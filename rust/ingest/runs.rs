@@ -1,7 +1,7 @@
 //! Sorted runs of ids on disk, and their merge.
 //!
-//! A run holds ids in ascending order, each with the row of its table. Ids of equal value are in the order of their
-//! rows. Integers take 12 bytes, and bytes take 8 beside their own.
+//! A run holds ids in ascending order, each with the row of its table. Ids of equal value are in the order of
+//! their rows. Integers take 12 bytes, and bytes take 8 beside their own.
 //!
 //! **Memory.** A third of the limit for the ids of a run: 16 bytes per integer, 24 and its length per text.
 //! **Complexity.** O(n log n) comparisons, nearly all of the first eight bytes.
@@ -66,15 +66,15 @@ pub struct Sorter {
     runs: Vec<(PathBuf, u64)>,
 }
 
-/// As many keys as fit. Those that came later pass, and the merge removes them.
+/// As many keys as fit. Repetitions of later keys pass, and the merge removes them.
 struct Seen {
     table: Table,
     left: usize,
 }
 
 impl Sorter {
-    /// A sorter of ids that writes runs `NAME-00000` and so on into `folder` and takes at most `limit` bytes. With
-    /// `distinct`, rows do not count, and most repetitions are left out.
+    /// A sorter of ids that writes runs `NAME-00000` and so on into `folder` and takes at most `limit` bytes.
+    /// With `distinct`, rows do not count, and most repetitions are left out.
     pub fn new(kind: Kind, folder: &Path, name: &str, limit: usize, distinct: bool) -> Result<Self> {
         let seen = if distinct {
             let left = limit / 4 / 22;
@@ -227,7 +227,7 @@ impl RunWriter {
         self.file.push_all(id)
     }
 
-    /// What a merge gives.
+    /// Adds an id of a merge.
     fn id(&mut self, id: &Entry<'_>) -> Result<()> {
         if self.kind.is_integer() { self.integer(id.prefix, id.row) } else { self.bytes(id.bytes, id.row) }
     }
@@ -334,8 +334,8 @@ pub(super) struct Merge {
 }
 
 impl Merge {
-    /// The merge of the runs. More than [`FAN_IN`] are merged in several steps, beside the runs. `limit` bounds the bytes
-    /// of its buffers.
+    /// The merge of the runs. More than [`FAN_IN`] are merged in several steps, beside the runs. `limit`
+    /// bounds the bytes of its buffers.
     pub(super) fn open(mut runs: Vec<PathBuf>, kind: Kind, limit: usize) -> Result<Self> {
         let mut level = 0;
         while runs.len() > FAN_IN {

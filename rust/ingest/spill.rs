@@ -1,8 +1,9 @@
 //! The ends of records by bucket, on disk: the first half of a radix join.
 //!
-//! Each end goes to the bucket of its key, in a file of its own, and its bucket is noted in the order of the records: one
-//! byte per end. When a bucket's keys have become vertices, these bytes lead them back into the order of the records.
-//! The files have names and known lengths, so that a process that was killed goes on behind the last unit that is whole.
+//! Each end goes to the bucket of its key, in a file of its own, and its bucket is noted in the order of the
+//! records: one byte per end. When a bucket's keys have become vertices, these bytes lead them back into the
+//! order of the records. The files have names and known lengths, so that a process that was killed goes on
+//! behind the last unit that is whole.
 //!
 //! **Disk.** 9 bytes per end for integers and 13 for text. **Memory.** 64 kB per bucket.
 
@@ -19,7 +20,7 @@ pub(super) const ROWS: usize = 1 << 12;
 /// Bytes of a bucket that are written at a time.
 const BUFFER: usize = 1 << 16;
 
-/// What stands for a bucket where an end is null.
+/// The bucket of a null end.
 pub(super) const NULL: u8 = u8::MAX;
 
 /// Most buckets of a type.
@@ -66,8 +67,8 @@ impl Spill {
         Ok(())
     }
 
-    /// Adds the records of a chunk: its first two columns. The first row with a null end is returned, unless they are kept
-    /// for [`super::joining`] to drop.
+    /// Adds the records of a chunk: its first two columns. The first row with a null end is returned, unless
+    /// they are kept for [`super::joining`] to drop.
     pub fn push(&mut self, chunk: &Chunk<'_>, keep_nulls: bool) -> Result<Option<u64>> {
         let columns = [chunk.column(0)?, chunk.column(1)?];
         for (column, side) in columns.iter().zip(&self.sides) {
@@ -111,7 +112,8 @@ impl Spill {
         order.push_all(&self.bytes)
     }
 
-    /// Ends a unit: all of it is on the disk. Returns the number of its records, and the length of each bucket's file.
+    /// Ends a unit: all of it is on the disk. Returns the number of its records, and the length of each
+    /// bucket's file.
     pub fn end(&mut self) -> Result<(u64, Vec<u64>)> {
         if let Some(mut order) = self.order.take() {
             order.sync()?;

@@ -18,14 +18,14 @@ pub(super) const AHEAD: usize = 16;
 /// Keys that are read at a time.
 const BLOCK: usize = 1 << 14;
 
-/// An open table of 16-byte slots at a load of at most three quarters. A slot holds the 96 bits of a key and one more
-/// than its vertex.
+/// An open table of 16-byte slots at a load of at most three quarters. A slot holds the 96 bits of a key and
+/// one more than its vertex.
 pub(super) struct Table {
     slots: Buffer<[u32; 4]>,
 }
 
 impl Table {
-    /// An empty table for so many keys.
+    /// An empty table for `keys` keys.
     pub(super) fn with_capacity(keys: usize) -> Result<Self> {
         Ok(Table { slots: Buffer::zeroed(keys * 4 / 3 + 16, "a table of ids")? })
     }
@@ -62,7 +62,8 @@ impl Table {
         }
     }
 
-    /// The slot where a search begins: a product instead of a power of two, so that the table is as large as it must be.
+    /// The slot where a search begins: a product instead of a power of two, so that the table is as large as
+    /// it must be.
     #[inline(always)]
     fn home(&self, key: Key) -> usize {
         ((u128::from(key.low.rotate_left(8)) * self.slots.len() as u128) >> 64) as usize

@@ -2,8 +2,8 @@
 //!
 //! **Memory.** 4 bytes per vertex.
 //!
-//! **Algorithm.** One pass over the records unites the ends of those within a part ([`DisjointSets`]). Every set has
-//! one root, so the roots of a part are as many as its components.
+//! **Algorithm.** One pass over the records unites the ends of those within a part ([`DisjointSets`]). Every
+//! set has one root, so the roots of a part are as many as its components.
 //!
 //! **Parallelism.** Threads unite sets at once. The sets in the end do not depend on the order.
 

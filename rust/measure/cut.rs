@@ -1,9 +1,9 @@
 //! Records inside and between parts.
 //!
 //! **Algorithm.** Each record increments the number of its pair of parts. Up to [`PRIVATE_PARTS`] parts every
-//! worker has a matrix of its own (at most 512 KiB, which its cache holds). Up to [`DENSE_PARTS`] all workers share
-//! one matrix (at most 128 MiB) and add with relaxed atomics. Above that only the sums per part are counted, and
-//! [`sparse_matrix`] makes the matrix on request.
+//! worker has a matrix of its own (at most 512 KiB, which its cache holds). Up to [`DENSE_PARTS`] all workers
+//! share one matrix (at most 128 MiB) and add with relaxed atomics. Above that only the sums per part are
+//! counted, and [`sparse_matrix`] makes the matrix on request.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -28,8 +28,8 @@ pub struct Cut {
     pub internal: Vec<u64>,
     /// Non-loop records with one end in the part.
     pub cut: Vec<u64>,
-    /// Up to [`DENSE_PARTS`] parts: non-loop records between parts, `k × k`, symmetric, row by row. Internal records
-    /// on the diagonal.
+    /// Up to [`DENSE_PARTS`] parts: non-loop records between parts, `k × k`, symmetric, row by row. Internal
+    /// records on the diagonal.
     pub matrix: Option<Buffer<u64>>,
     /// Number of loops.
     pub loops: u64,
@@ -158,8 +158,8 @@ fn make_symmetric(matrix: &mut [u64], k: usize, run: &Run) -> Result<()> {
     Ok(())
 }
 
-/// The cut matrix of any number of parts, in memory that grows with the pairs of parts that share records: about 40
-/// bytes per pair and worker, refused as soon as it is too much.
+/// The cut matrix of any number of parts, in memory that grows with the pairs of parts that share records:
+/// about 40 bytes per pair and worker, refused as soon as it is too much.
 pub fn sparse_matrix(edges: &dyn EdgeStream, assignment: &[i32], k: u32, run: &Run) -> Result<SparseMatrix> {
     validate(assignment, k, edges.num_vertices(), run)?;
     let in_use = AtomicU64::new(0);
@@ -201,7 +201,8 @@ fn reserve(pairs: &mut FxHashMap<u64, u64>, more: usize, in_use: &AtomicU64, run
     let (old, new) = (bytes(pairs.capacity()), bytes((pairs.len() + more).max(2 * pairs.capacity())));
     // The old table is kept until the new one is filled.
     run.require(in_use.fetch_add(new, Relaxed) + new, "the sparse cut matrix")?;
-    let refused = |_| Error::Capacity(format!("the sparse cut matrix: the system refused {new} bytes"));
+    let refused =
+        |_| Error::Capacity(format!("the sparse cut matrix: the operating system refused {new} bytes"));
     pairs.try_reserve((pairs.len() + more).max(2 * pairs.capacity()) - pairs.len()).map_err(refused)?;
     in_use.fetch_sub(old, Relaxed);
     Ok(())

@@ -2,11 +2,11 @@
 //!
 //! **Memory.** 8 bytes per vertex: a mask of 64 parts, one bit for each part that has the vertex in its halo.
 //!
-//! **Algorithm.** One pass over the records for every 64 parts. A record whose ends are in two parts puts each end
-//! in the halo of the other's part. Then the bits are counted per part.
+//! **Algorithm.** One pass over the records for every 64 parts. A record whose ends are in two parts puts
+//! each end in the halo of the other's part. Then the bits are counted per part.
 //!
-//! **Parallelism.** Masks are shared. Setting a bit commutes, so the order does not matter. Most bits are already
-//! set, so a plain load comes first, and only a missing bit costs a locked instruction.
+//! **Parallelism.** Masks are shared. Setting a bit commutes, so the order does not matter. Most bits are
+//! already set, so a plain load comes first, and only a missing bit costs a locked instruction.
 
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
@@ -26,8 +26,8 @@ pub fn halo_sizes(edges: &dyn EdgeStream, assignment: &[i32], k: u32, run: &Run)
     Ok(sizes.swap_remove(0))
 }
 
-/// The halos of a range of `parts`, by type of the vertices. Types are ranges of vertices of the sizes `types`, one after
-/// the other.
+/// The halos of a range of `parts`, by type of the vertices. Types are ranges of vertices of the sizes
+/// `types`, one after the other.
 pub fn halo_sizes_of_types(
     edges: &dyn EdgeStream,
     assignment: &[i32],
@@ -59,7 +59,7 @@ pub fn halo_sizes_of_types(
     Ok(sizes)
 }
 
-/// Puts the ends of cut records in each other's halo, for the 64 parts from `first`. Free of branches but for the
+/// Puts the ends of cut records in each other's halo, for the 64 parts from `first`. The only branch is a
 /// rare one, a missing bit: whether a record is cut cannot be predicted.
 fn mark(masks: &[AtomicU64], assignment: &[i32], first: u32, records: &[Record]) {
     for (index, &[u, v]) in records.iter().enumerate() {
@@ -75,7 +75,7 @@ fn mark(masks: &[AtomicU64], assignment: &[i32], first: u32, records: &[Record])
     }
 }
 
-/// What belongs to the vertices of each type.
+/// The items of the vertices of each type.
 pub(super) fn by_type<'a, T>(mut each: &'a mut [T], types: &'a [u64]) -> impl Iterator<Item = &'a mut [T]> {
     types.iter().map(move |&size| each.split_off_mut(..size as usize).unwrap_or_default())
 }

@@ -1,22 +1,23 @@
-//! Home parts: an edge partition becomes a vertex partition, each vertex in the part where it has most records.
+//! Home parts: an edge partition becomes a vertex partition, each vertex in the part where it has most
+//! records.
 //!
 //! If each part then gets its missing neighbours (its halo, as [`crate::parts`] writes it), that is the "full
-//! neighbour" step of SDT-GNN. Mini-batch training needs it. It also lets edge partitions be compared with vertex
-//! partitions by halo replication.
+//! neighbour" step of SDT-GNN. Mini-batch training needs it. It also lets edge partitions be compared with
+//! vertex partitions by halo replication.
 //!
 //! **Requirements.** Any edge partition of the graph.
 //!
-//! **Memory.** 28 bytes per vertex, 4 MB at least, for any k: the degree, a cursor, the result, and [`SLOTS`]
-//! slots of 4 bytes.
+//! **Memory.** 28 bytes per vertex, and at least 4 MB, for any k: the degree, a cursor, the result, and
+//! [`SLOTS`] slots of 4 bytes.
 //!
-//! **Algorithm.** A vertex with `d` records (a loop is one) gets `min(d, k)` slots: k counters, or else a place for
-//! the part of each record. Ascending ranges of vertices share the slots. Each range takes one pass over the
-//! records. There is a single range while k or the mean degree is small. The most frequent part of a vertex is its
-//! home (ties: the lowest). Vertices without a record come last, in id order, each into the part with the fewest
-//! vertices (ties: the lowest).
+//! **Algorithm.** A vertex with `d` records (a loop is one) gets `min(d, k)` slots: k counters, or else a
+//! place for the part of each record. Ascending ranges of vertices share the slots. Each range takes one pass
+//! over the records. There is a single range while k or the mean degree is small. The most frequent part of a
+//! vertex is its home (ties: the lowest). Vertices without a record come last, in id order, each into the
+//! part with the fewest vertices (ties: the lowest).
 //!
-//! **Parallelism.** Workers share the slots. Counting commutes, and the parts of a vertex are sorted before they
-//! are used, so the order in which they came does not matter.
+//! **Parallelism.** Workers share the slots. Counting commutes, and the parts of a vertex are sorted before
+//! they are used, so the order in which they came does not matter.
 //!
 //! **Complexity.** O(n) and, for each pass, O(m). With slots for all, `sum of min(d, k) / 4n` passes.
 //!
@@ -36,7 +37,7 @@ use crate::partition::VertexPartition;
 
 /// Slots per vertex.
 const SLOTS: u64 = 4;
-/// The least number of slots: what one vertex takes at most.
+/// Minimum number of slots: one vertex may take `MAX_PARTS` of them.
 const LEAST_SLOTS: u64 = MAX_PARTS;
 
 /// Bytes that [`home_parts`] takes for `n` vertices.

@@ -1,4 +1,4 @@
-//! How far the labels of a part are from those of the graph.
+//! The distance of the labels of a part from those of the graph.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -10,11 +10,11 @@ use crate::base::{Error, Result, Run};
 /// Bytes of one (part, label) in a hash map that has just grown, with its predecessor.
 const BYTES_PER_PAIR: u64 = 3 * 25;
 
-/// For each part the total-variation distance between the distribution of its labels and that of all labels. NaN for a
-/// part without labelled vertices. A negative label means "unlabelled" and is ignored.
+/// For each part the total-variation distance between the distribution of its labels and that of all labels.
+/// NaN for a part without labelled vertices. A negative label means "unlabelled" and is ignored.
 ///
-/// Labels may be any numbers: only pairs of part and label that occur take memory. The distance is the share by which
-/// the part's more frequent labels exceed the graph's, a sum of integers divided once.
+/// Labels may be any numbers: only pairs of part and label that occur take memory. The distance is the share
+/// by which the part's more frequent labels exceed the graph's, a sum of integers divided once.
 pub fn label_skew(assignment: &[i32], labels: &[i64], k: u32, run: &Run) -> Result<Vec<f64>> {
     validate(assignment, k, assignment.len() as u64, run)?;
     if labels.len() != assignment.len() {
@@ -54,7 +54,7 @@ fn count_pairs(assignment: &[i32], labels: &[i64], k: u32, run: &Run) -> Result<
             }
         }
         let new = (pairs.len() - before) as u64;
-        // The merged counts may hold as many once more.
+        // The merged counts may hold all pairs once more.
         let pairs = num_pairs.fetch_add(new, Relaxed) + new;
         run.require(2 * pairs * BYTES_PER_PAIR, format!("label counts of {k} parts"))
     })?;

@@ -3,17 +3,18 @@
 //! **Requirements.** A vertex partition as one part per vertex, `0..k`, in the order of the vertices. Every
 //! function checks it first, and its error names the first wrong vertex.
 //!
-//! **Memory.** [`cut`]: `8 k²` bytes, per worker for small k (`16 k` per worker above [`cut::DENSE_PARTS`] parts).
-//! [`halo_sizes`]: 8 bytes per vertex. [`components()`]: 4 bytes per vertex. Counts over the vertices: `8 k` bytes per worker. All of it is compared with
-//! the budget first.
+//! **Memory.** [`cut`]: `8 k²` bytes, per worker for small k (`16 k` per worker above [`cut::DENSE_PARTS`]
+//! parts). [`halo_sizes`]: 8 bytes per vertex. [`components()`]: 4 bytes per vertex. Counts over the
+//! vertices: `8 k` bytes per worker. All of it is compared with the budget first.
 //!
-//! **Algorithm.** One pass over the records for the cut, one for each 64 parts for the halos, and one over the vertices
-//! for sizes, splits and labels. Every result is a sum of integers, so it does not depend on the threads. The one
-//! place with fractions, [`label_skew`], divides exact sums once. In a typed graph a type is a range of vertices, and a
-//! relation a range of records: [`halo_sizes_of_types`], [`replicas_of_types`] and [`relation_cuts`] count by range.
+//! **Algorithm.** One pass over the records for the cut, one for each 64 parts for the halos, and one over
+//! the vertices for sizes, splits and labels. Every result is a sum of integers, so it does not depend on the
+//! threads. The one place with fractions, [`label_skew`], divides exact sums once. In a typed graph a type is
+//! a range of vertices, and a relation a range of records: [`halo_sizes_of_types`], [`replicas_of_types`] and
+//! [`relation_cuts`] count by range.
 //!
-//! **Definitions.** A loop has no cut and no halo. It is counted separately. A parallel record counts like any
-//! other.
+//! **Definitions.** A loop has no cut and no halo. It is counted separately. A parallel record counts like
+//! any other.
 
 mod components;
 pub mod cut;
@@ -41,7 +42,7 @@ pub use relations::{RelationCut, relation_cuts};
 pub use replicas::{Replicas, TypeReplicas, replicas, replicas_of_types};
 pub use weighted_cut::{WeightedCut, weighted_cut};
 
-/// Vertices between two looks at the cancel flag: far below a millisecond.
+/// Vertices between two polls of the cancel flag: far below a millisecond.
 const CHUNK: usize = 1 << 16;
 
 /// Refuses an assignment that does not give each of `n` vertices a part in `0..k`.
@@ -98,8 +99,8 @@ pub fn part_sizes(assignment: &[i32], k: u32, run: &Run) -> Result<Vec<u64>> {
     count_vertices(assignment, k, run, |_| true)
 }
 
-/// Number of vertices of each part among `ids`: a split given as a set of ids. An id that occurs twice counts once, as
-/// it would in a mask.
+/// Number of vertices of each part among `ids`: a split given as a set of ids. An id that occurs twice counts
+/// once, as it would in a mask.
 pub fn split_counts(assignment: &[i32], ids: &[i64], k: u32, run: &Run) -> Result<Vec<u64>> {
     let n = assignment.len();
     run.require(Bits::memory(n as u64), "the ids of a split as a set")?;
@@ -140,7 +141,7 @@ fn count_vertices(
     Ok(total(states, k as usize))
 }
 
-/// The sums of what the workers counted for each of `k` parts.
+/// The sums of the workers' counts for each of `k` parts.
 pub(crate) fn total(counts: Vec<Vec<u64>>, k: usize) -> Vec<u64> {
     counts.into_iter().fold(vec![0; k], |mut total, counts| {
         total.iter_mut().zip(counts).for_each(|(total, count)| *total += count);

@@ -2,8 +2,8 @@
 //!
 //! **Memory.** 8 bytes per part and worker, whatever the number of relations.
 //!
-//! **Algorithm and parallelism.** A relation is a range of records. The relations are counted one after the other, each
-//! by all threads.
+//! **Algorithm and parallelism.** A relation is a range of records. The relations are counted one after the
+//! other, each by all threads.
 
 use std::ops::Range;
 
@@ -23,7 +23,8 @@ pub struct RelationCut {
     pub largest_volume: u64,
 }
 
-/// Counts the records of each relation. Relations are ranges of records of the sizes `relations`, one after the other.
+/// Counts the records of each relation. Relations are ranges of records of the sizes `relations`, one after
+/// the other.
 pub fn relation_cuts(
     edges: &dyn EdgeStream,
     assignment: &[i32],
@@ -48,7 +49,7 @@ pub fn relation_cuts(
     cuts
 }
 
-/// What a worker counts of a relation.
+/// The counts of a worker for one relation.
 struct Tally {
     /// Ends of non-loop records in each part.
     ends: Vec<u64>,

@@ -2,8 +2,8 @@
 //!
 //! **Memory.** 8 bytes per vertex, and one bit per vertex for those with any record.
 //!
-//! **Algorithm and parallelism.** As for [halos](super::halo_sizes): a mask of 64 parts per vertex, one pass over
-//! the records for every 64 parts. Loops count: they make their vertex a member of their part.
+//! **Algorithm and parallelism.** As for [halos](super::halo_sizes): a mask of 64 parts per vertex, one pass
+//! over the records for every 64 parts. Loops count: they make their vertex a member of their part.
 
 use std::sync::atomic::AtomicU64;
 
@@ -22,7 +22,7 @@ pub struct Replicas {
     pub sizes: Vec<u64>,
     /// Vertices with a record in any part.
     pub touched: u64,
-    /// The same of each type.
+    /// Replica counts of each type.
     pub types: Vec<TypeReplicas>,
     /// Number of loops.
     pub loops: u64,
@@ -55,7 +55,7 @@ pub fn replicas<P: Copy + Into<i32> + Sync>(
     replicas_of_types(edges, assignment, k, &[edges.num_vertices()], run)
 }
 
-/// Counts replicas by type, too. Types are ranges of vertices of the sizes `types`, one after the other.
+/// Counts replicas, also by type. Types are ranges of vertices of the sizes `types`, one after the other.
 pub fn replicas_of_types<P: Copy + Into<i32> + Sync>(
     edges: &dyn EdgeStream,
     assignment: &[P],

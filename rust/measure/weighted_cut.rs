@@ -10,9 +10,9 @@ use crate::exec::pass;
 /// The weight of the non-loop records of a graph in a vertex partition, per part.
 #[derive(Debug, PartialEq, Eq)]
 pub struct WeightedCut {
-    /// Of records with both ends in the part.
+    /// Weight of the records with both ends in the part.
     pub internal: Vec<u64>,
-    /// Of records with one end in the part.
+    /// Weight of the records with one end in the part.
     pub cut: Vec<u64>,
 }
 
@@ -30,7 +30,7 @@ pub fn weighted_cut(
     let each = 16 * u64::from(k);
     let workers = run.workers(usize::MAX, each, each, "the weighted cut")?;
     run.begin("weighted cut", edges.num_edges());
-    // Of each part: the weight inside, and of what leaves it.
+    // For each part the weight of its inner records and of the records that leave it.
     let cells = || zeros::<[u64; 2]>(k as usize, "weighted cut");
     let init = || Ok((cells()?, Vec::new()));
     let states = pass(edges, run, BLOCK, workers, init, |(cells, buf), first, records| {

@@ -1,8 +1,8 @@
 //! The contract of a partitioner, the same for all: its input, its promises, its output.
 //!
-//! [`partition`] is the one way to run any of them. It checks the parameters, requires the memory that a partitioner
-//! states, builds the adjacency for those that read it, and requires the memory again, since that of the adjacency is in
-//! use by then. So no partitioner can forget any of it: what it gets is a [`Prepared`] graph.
+//! [`partition`] is the one way to run any of them. It checks the parameters, requires the memory that a
+//! partitioner states, builds the adjacency for those that read it, and requires the memory again, since the
+//! adjacency is in memory by then. So no partitioner can forget a check: it gets a [`Prepared`] graph.
 
 use std::convert::Infallible;
 
@@ -22,27 +22,27 @@ impl<R> Prepared<'_, R> {
 /// The memory that a partitioner needs, adjacency not counted, result included.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Need {
-    /// Bytes with which it has all in memory that it would have there.
+    /// Bytes needed to keep everything in memory.
     pub beside: u64,
-    /// Bytes without which it does not begin.
+    /// The least memory the partitioner can run with.
     pub least: u64,
-    /// Who needs them, and for what, for the refusal.
+    /// The partitioner and the purpose, for the text of a refusal.
     pub what: String,
 }
 
 impl Need {
-    /// So many bytes, and no fewer.
+    /// A need for exactly `bytes`.
     pub fn new(bytes: u64, what: impl Into<String>) -> Need {
         Need { beside: bytes, least: bytes, what: what.into() }
     }
 
-    /// What needs more of two that follow each other.
+    /// The larger need of two steps that follow each other.
     pub fn or(self, other: Need) -> Need {
         let beside = self.beside.max(other.beside);
         Need { beside, ..if other.least > self.least { other } else { self } }
     }
 
-    /// Refuses a run without so much memory.
+    /// Refuses a run with less memory than the least.
     pub fn require(&self, run: &Run) -> Result<()> {
         run.require(self.least, self.what.as_str())
     }
@@ -99,8 +99,8 @@ impl From<EdgePartition> for Outcome {
     }
 }
 
-/// An algorithm that partitions the vertices or the records of a graph. Its value is made of its parameters. In most
-/// cases it is its parameters.
+/// An algorithm that partitions the vertices or the records of a graph. Its value is made of its parameters.
+/// In most cases it is its parameters.
 pub trait Partitioner: Ranges + TryFrom<Self::Parameters, Error: Refusal> {
     /// Its parameters for callers.
     type Parameters: Parameters;
@@ -109,7 +109,8 @@ pub trait Partitioner: Ranges + TryFrom<Self::Parameters, Error: Refusal> {
     /// Parameters that make it another algorithm, which a comparison of all includes.
     const VARIANTS: &'static [(&'static str, &'static str)] = &[];
 
-    /// Refuses parameters that do not go together, or that cannot be for a graph of this size. Each alone is in its range.
+    /// Refuses parameters that do not go together, or that cannot be for a graph of this size. Each alone is
+    /// in its range.
     fn check(&self, _shape: &Shape) -> Result<()> {
         Ok(())
     }
@@ -117,8 +118,8 @@ pub trait Partitioner: Ranges + TryFrom<Self::Parameters, Error: Refusal> {
     /// The memory that a graph of this size takes beside its adjacency.
     fn memory(&self, shape: &Shape, run: &Run) -> Need;
 
-    /// Says what the run is going to cost, before the adjacency is built. Returns the bytes that are to be left free beside
-    /// that, if they are more than the least.
+    /// Announces the costs of the run, before the adjacency is built. Returns the bytes that are to be left
+    /// free beside that, if they are more than the least.
     fn announce(&self, _input: &Input, _run: &Run) -> Option<u64> {
         None
     }
@@ -134,7 +135,8 @@ pub fn partition<P: Partitioner>(partitioner: &P, input: &Input, run: &Run) -> R
     partitioner.check(&shape)?;
     let need = partitioner.memory(&shape, run);
     need.require(run)?;
-    // An adjacency that leaves less than that lies in a file. What an outer partitioner reserved counts again afterwards.
+    // An adjacency that leaves less than `beside` lies in a file. The reservation of an outer partitioner
+    // counts again afterwards.
     let beside = partitioner.announce(input, run).unwrap_or(need.least);
     let _reservation = run.reserve(beside);
     let csr = P::Reads::prepare(input, run)?;
@@ -143,8 +145,8 @@ pub fn partition<P: Partitioner>(partitioner: &P, input: &Input, run: &Run) -> R
     partitioner.solve(&Prepared { csr, run, input })
 }
 
-/// How the parameters may refuse to become a partitioner: with an error, or never. (That an [`Error`] could be made of
-/// what never is would leave the compiler without an answer in many closures.)
+/// How the parameters may refuse to become a partitioner: with an error, or never.
+/// (`From<Infallible> for Error` would make `?` ambiguous in closures.)
 pub trait Refusal {
     /// The error.
     fn error(self) -> Error;
@@ -215,7 +217,7 @@ mod tests {
     use crate::graph::Csr;
     use crate::partition::parameters::{Flag, NonNegative, Ratio, parameters, words};
 
-    /// A path of vertices. Whoever reads it first takes some memory off the budget of a run.
+    /// A path of vertices. Its first reader takes some memory off the budget of a run.
     struct Path<'a>(u32, Option<(&'a Run, AtomicU64)>);
 
     // SAFETY: no id is as large as the number of vertices.

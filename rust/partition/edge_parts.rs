@@ -1,10 +1,10 @@
 //! Parts of records, in the narrowest type that holds them, in memory or in a mapped `.npy` file.
 //!
-//! **Types.** `u8` for k <= 255, `i16` for k <= 32,767, else `i32`: what torch 2.2 reads. The highest value of each
-//! marks a record without a part, [`NONE`].
+//! **Types.** `u8` for k <= 255, `i16` for k <= 32,767, else `i32`: what torch 2.2 reads. The highest value
+//! of each marks a record without a part, [`NONE`].
 //!
-//! **Memory.** 1, 2 or 4 bytes per record. In a file none of it is anonymous memory. The caller names and renames
-//! the file.
+//! **Memory.** 1, 2 or 4 bytes per record. In a file none of it is anonymous memory. The caller names and
+//! renames the file.
 
 use std::fs::File;
 use std::io::Write;
@@ -38,11 +38,11 @@ pub struct EdgeParts {
 /// The parts as they are stored.
 #[derive(Debug)]
 pub enum Words {
-    /// Of k <= 255.
+    /// For k <= 255.
     U8(Buffer<u8>),
-    /// Of k <= 32,767.
+    /// For k <= 32,767.
     I16(Buffer<i16>),
-    /// Of more parts.
+    /// For more parts.
     I32(Buffer<i32>),
 }
 
@@ -54,8 +54,8 @@ fn zeroed<T: Item>(m: u64, out: Option<&Path>) -> Result<Buffer<T>> {
         File::options().read(true).write(true).create(true).truncate(true).open(path).map_err(io)?;
     let header = npy::header(T::DESCR, &[m]);
     file.write_all(&header).map_err(io)?;
-    // SAFETY: the file was made here, under a temporary name. That nobody cuts it meanwhile is the contract of `out`.
-    // A header has a multiple of 64 bytes.
+    // SAFETY: the file was made here, under a temporary name. That nobody cuts it meanwhile is the contract
+    // of `out`. A header has a multiple of 64 bytes.
     unsafe { Buffer::mapped(&file, path, header.len(), m as usize) }
 }
 
@@ -148,9 +148,9 @@ impl EdgeParts {
         });
     }
 
-    /// Gives every record the part that `part_of` finds for it, block by block, in parallel. It gets the records of a
-    /// block, the place of one among them, and its number in the stream. Returns how many records each of the first
-    /// `counted` parts has.
+    /// Gives every record the part that `part_of` finds for it, block by block, in parallel. It gets the
+    /// records of a block, the place of one among them, and its number in the stream. Returns how many
+    /// records each of the first `counted` parts has.
     pub fn fill(
         &mut self,
         edges: &dyn EdgeStream,

@@ -9,7 +9,7 @@ use crate::edges::{ByRelation, Directedness, EdgeFile, EdgeStream, Io, OwnedEdge
 use crate::graph::csr::AdjacencyCache;
 use crate::graph::identity::find_num_vertices;
 
-/// A graph that is open: its records, and what the calls over it have in common.
+/// A graph that is open: its records, and the data that calls over it share.
 ///
 /// The adjacency is built by the first partitioner that reads it, and kept for others.
 pub struct Graph {
@@ -20,7 +20,8 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Opens a file of edges: pairs of u32 ids, or a `.npy` array of ids. One pass finds the number of vertices.
+    /// Opens a file of edges: pairs of u32 ids, or a `.npy` array of ids. One pass finds the number of
+    /// vertices.
     ///
     /// # Errors
     /// The file is missing, is of another format, or has ids that no numbering without large gaps has.
@@ -40,7 +41,7 @@ impl Graph {
         Ok(Self::new(Arc::new(OwnedEdges::new(n, edges)?), None))
     }
 
-    /// A graph of any stream of records, with as many weights.
+    /// A graph of any stream of records, with a weight for each if there are `weights`.
     pub fn new(edges: Arc<dyn EdgeStream + Send>, weights: Option<Weights>) -> Self {
         let adjacency = AdjacencyCache::default();
         Self { edges, weights, directedness: Directedness::default(), adjacency }
@@ -95,7 +96,8 @@ impl Graph {
     /// Partitions the graph.
     ///
     /// # Errors
-    /// A parameter is out of its range, the memory budget is too small, the file changed, or the run was cancelled.
+    /// A parameter is out of its range, the memory budget is too small, the file changed, or the run was
+    /// cancelled.
     pub fn partition<P: Partitioner>(&self, partitioner: &P, run: &Run) -> Result<Outcome> {
         partition(partitioner, &self.input(), run)
     }

@@ -1,4 +1,4 @@
-//! What a partitioner is called with: a graph, its size, and where a result that does not fit into memory goes.
+//! The input of a partitioner: a graph, its size, and the file of a result that does not fit into memory.
 //!
 //! A caller fills in an [`Input`]. A partitioner gets a [`Prepared`] graph, which
 //! [`partition`](super::contract::partition) makes of it once there is enough memory.
@@ -36,7 +36,7 @@ impl Shape {
 pub struct Input<'a> {
     /// The records.
     pub edges: &'a dyn EdgeStream,
-    /// What a record says in directed edges.
+    /// The directed edges that a record stands for.
     pub directedness: Directedness,
     /// The weights of the records, for those who read them.
     pub weights: Option<&'a Weights>,
@@ -70,7 +70,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// What a partitioner reads beside the records: nothing, or the adjacency.
+/// The data that a partitioner reads beside the records: nothing, or the adjacency.
 pub trait Reads: Sized {
     /// Builds it.
     fn prepare(input: &Input, run: &Run) -> Result<Self>;
@@ -88,7 +88,7 @@ impl Reads for Arc<Csr> {
     }
 }
 
-/// A graph for which there is enough memory, with what the partitioner reads beside the records.
+/// A graph for which there is enough memory, with the data that the partitioner reads beside the records.
 pub struct Prepared<'a, R> {
     /// The adjacency, where the partitioner reads it.
     pub csr: R,
@@ -108,7 +108,8 @@ impl<'a, R> Prepared<'a, R> {
         self.input.shape()
     }
 
-    /// Whether a record has a direction. Only what depends on sampling, which draws in-edges, looks at it.
+    /// Whether a record has a direction. Only algorithms that depend on sampling, which draws in-edges, use
+    /// it.
     pub fn is_directed(&self) -> bool {
         self.input.directedness == Directedness::Directed
     }

@@ -32,7 +32,7 @@ pub struct VertexPartition {
     pub cap: Option<u64>,
     /// The cap of each part, if parts have different shares. `cap` is then the largest.
     pub caps: Vec<u64>,
-    /// The bounds on weights, as many as were balanced, too.
+    /// The bound on each set of weights that was balanced beside the number of vertices.
     pub weights: Vec<Capacity>,
     /// The bound on volume, if there was one. The volume of a vertex is its degree + 1.
     pub volume: Option<Capacity>,
@@ -90,7 +90,8 @@ pub(crate) fn validate_start(start: &[u32], k: u32, n: u64) -> Result<()> {
     }
 }
 
-/// What the parts of a vertex partition weigh under a bound beside that on their numbers of vertices, and the bound.
+/// The loads of the parts of a vertex partition under a bound other than the number of vertices, and the
+/// bound.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capacity {
     /// Weight of each part.
@@ -104,7 +105,7 @@ pub struct Capacity {
 }
 
 impl Capacity {
-    /// The same caps for all parts.
+    /// A requested cap and a kept cap, the same for all parts.
     pub fn new(loads: Vec<u64>, nominal: u64, cap: u64) -> Self {
         Self { loads, nominal, cap, of_parts: Vec::new() }
     }
@@ -132,7 +133,7 @@ pub struct EdgePartition {
 }
 
 words! {
-    /// What a partition partitions.
+    /// The items that a partition deals to parts.
     pub enum Of {
         /// Vertices.
         Vertices = "vertices",

@@ -1,11 +1,14 @@
-//! Parameters of partitioners: typed fields in Rust, data for Python, the command line, the stubs and the docs.
+//! Parameters of partitioners: typed fields in Rust, data for Python, the command line, the stubs and the
+//! docs.
 //!
-//! [`parameters!`](parameters) declares them once, in the file of the algorithm, each with its docs, its [`Domain`] and
-//! its default. That makes a struct, whose fields the algorithm reads, and the list of [`Field`]s that callers see. A
-//! caller passes [`Given`] values by name. They are read in one place, which refuses unknown names, other types and
-//! values outside the range of a domain. The algorithm checks only whether values go together.
+//! [`parameters!`](parameters) declares them once, in the file of the algorithm, each with its docs, its
+//! [`Domain`] and its default. That makes a struct, whose fields the algorithm reads, and the list of
+//! [`Field`]s that callers see. A caller passes [`Given`] values by name. They are read in one place, which
+//! refuses unknown names, other types and values outside the range of a domain. The algorithm checks only
+//! whether values go together.
 //!
-//! A new kind of values is a type that implements [`Domain`]. If only one algorithm has it, it stands in its file.
+//! A new kind of values is a type that implements [`Domain`]. If only one algorithm has it, it stands in its
+//! file.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -38,9 +41,9 @@ pub enum Value {
 
 /// The values that a parameter may have.
 pub trait Domain {
-    /// What they are in Rust.
+    /// The type of a value in Rust.
     type Value;
-    /// What they are for callers: the name by which Python checks and documents them.
+    /// The name by which Python checks and documents the values.
     const KIND: &'static str;
     /// Words that are valid.
     const WORDS: &'static [&'static str] = &[];
@@ -50,7 +53,7 @@ pub trait Domain {
     /// The value in Rust, unless it is of another type.
     fn read(value: Value) -> Option<Self::Value>;
 
-    /// The value for callers. Only defaults are shown to them, and those of most domains are nothing.
+    /// The value for callers. Callers see only defaults, and most domains have the default `None`.
     fn shown(_: &Self::Value) -> Value {
         Value::None
     }
@@ -66,7 +69,7 @@ pub trait Domain {
 pub struct Field {
     /// Its name everywhere.
     pub name: &'static str,
-    /// What it means, for users. Each line begins with a blank.
+    /// The description for users. Each line begins with a blank.
     pub doc: &'static str,
     /// See [`Domain::KIND`].
     pub kind: &'static str,
@@ -80,20 +83,20 @@ pub struct Field {
     pub only: Option<Of>,
 }
 
-/// What a call gives a partitioner.
+/// The arguments of a call.
 #[derive(Debug)]
 pub struct Given {
     /// Number of parts.
     pub k: u32,
-    /// What gets parts, if the partitioner can do both.
+    /// Whether vertices or records get parts, if the partitioner can do both.
     pub of: Of,
-    /// Values by name. Those of other fields are the defaults.
+    /// Values by name. All other fields have their defaults.
     pub values: HashMap<String, Value>,
 }
 
 impl Given {
-    /// The parameters. Refuses unknown names, values of another type or out of range, and values that belong to the
-    /// other `of` than the one asked for, unless they are the defaults.
+    /// The parameters. Refuses unknown names, values of another type or out of range, and values that belong
+    /// to the other `of` than the one asked for, unless they are the defaults.
     pub fn read<P: Parameters>(mut self) -> Result<P> {
         for Field { name, only, default, .. } in P::fields() {
             if let Some(of) = only.filter(|&only| only != self.of)
@@ -126,7 +129,7 @@ pub trait Ranges {
     fn ranges(&self) -> Result<()>;
 }
 
-/// The parameters of a partitioner and what users read of it, as [`parameters!`](parameters) declares them.
+/// The parameters of a partitioner and its docs for users, as [`parameters!`](parameters) declares them.
 pub trait Parameters: Ranges + Sized {
     /// Its name everywhere.
     const NAME: &'static str;
@@ -144,14 +147,14 @@ pub trait Parameters: Ranges + Sized {
     fn take(given: &mut Given) -> Result<Self>;
 }
 
-/// Declares the parameters of a partitioner, its name, what it partitions, whether it `reads weights` of records, and its
-/// docs for users.
+/// Declares the parameters of a partitioner, its name, what it partitions, whether it `reads weights` of
+/// records, and its docs for users.
 ///
-/// The struct has `k`, and `of` where this follows what is partitioned. A field without a default has that of its type:
-/// none, the first word, 0. `only Vertices` says that a field has no meaning for records.
+/// The struct has `k`, and `of` where this follows what is partitioned. A field without a default has that of
+/// its type: none, the first word, 0. `only Vertices` says that a field has no meaning for records.
 ///
-/// The docs are those of the Python function: a summary, a description, then sections in numpydoc's form. The sections
-/// on parameters, result and common errors are generated.
+/// The docs are those of the Python function: a summary, a description, then sections in numpydoc's form. The
+/// sections on parameters, result and common errors are generated.
 macro_rules! parameters {
     (
         $(#[doc = $doc:literal])*
@@ -164,7 +167,7 @@ macro_rules! parameters {
             /// Number of parts.
             pub k: u32,
             $(
-                /// What gets parts.
+                /// Whether vertices or records get parts.
                 pub $of: $crate::partition::Of,
             )?
             $(
@@ -327,8 +330,8 @@ impl<const LOW: u32, const HIGH: u32> Domain for Whole<LOW, HIGH> {
 /// Number of passes over a graph.
 pub(crate) type Passes = Whole<1, { 1 << 31 }>;
 
-/// Declares domains: the type in Rust, the kind, and which values are read how. `shown` and `check` are there if there is
-/// a default to be shown, and something to be refused.
+/// Declares domains: the type in Rust, the kind, and which values are read how. `shown` and `check` are there
+/// if there is a default to be shown, and something to be refused.
 macro_rules! domains {
     ($(
         $(#[$about:meta])*
@@ -420,7 +423,8 @@ domains! {
     enum Fixed: Arc<Vec<u32>>, "fixed";
     Value::PerVertex(parts) => Some(Arc::new(parts));
 
-    /// Training, validation and test vertices: of each vertex the sum of 1, 2 and 4, if it is in these.
+    /// Training, validation and test vertices: for each vertex the sum of 1, 2 and 4 for the sets that it is
+    /// in.
     enum Splits: Vec<u32>, "splits";
     Value::PerVertex(splits) => Some(splits);
 

@@ -1,8 +1,9 @@
 //! Rows of features with 8 bits per number.
 //!
-//! **Format.** Number j of a row is `low + step * code[j]`, in float32. Without columns, the row ends with its own
-//! `low` and `step`: so whatever moves rows moves all that is needed to decode them. With columns, each column has its
-//! own for all rows. `low` is the smallest number of a row or column, and `step` the 255th part of its range.
+//! **Format.** Number j of a row is `low + step * code[j]`, in float32. Without columns, the row ends with
+//! its own `low` and `step`: so whatever moves rows moves all that is needed to decode them. With columns,
+//! each column has its own for all rows. `low` is the smallest number of a row or column, and `step` the
+//! 255th part of its range.
 //!
 //! **Complexity.** O(width) per row, in loops without branches.
 
@@ -31,7 +32,8 @@ pub struct Coding {
 }
 
 impl Coding {
-    /// Rows of so many numbers.
+    /// Rows of `width` numbers. `columns` has the lows and then the steps of all columns, if rows have no
+    /// scales of their own.
     pub fn new(width: usize, columns: Option<&[f32]>) -> Result<Self> {
         if columns.is_some_and(|columns| columns.len() != 2 * width) {
             return Err(Error::parameter(
@@ -42,7 +44,7 @@ impl Coding {
         Ok(Self { columns: columns.map(Into::into), ..Self::by_row(width) })
     }
 
-    /// Rows of so many numbers, each with a scale of its own.
+    /// Rows of `width` numbers, each row with a scale of its own.
     pub fn by_row(width: usize) -> Self {
         Self { width, wide: wide::takes(width), columns: None }
     }
@@ -84,8 +86,9 @@ impl Coding {
         }
     }
 
-    /// Decodes the row at `row` to as many numbers as are there, which need not be aligned. It may lie in a map, whose
-    /// bytes others may change: so codes are copied before they are used, and never lie under a reference.
+    /// Decodes the row at `row` to as many numbers as are there, which need not be aligned. It may lie in a
+    /// map, whose bytes others may change: so codes are copied before they are used, and never lie under a
+    /// reference.
     ///
     /// # Safety
     /// There are [`Self::coded_bytes`] at `row`.
@@ -93,7 +96,8 @@ impl Coding {
     pub unsafe fn decode(&self, row: *const u8, target: &mut [Number]) {
         if self.wide && target.len() == self.width {
             let scales = self.columns.as_deref();
-            // SAFETY: as the caller vouches. The processor has AVX2, and there are as many numbers as it takes at a time.
+            // SAFETY: as the caller vouches. The processor has AVX2, and there are as many numbers as it
+            // takes at a time.
             return unsafe { wide::decode(row, scales, target) };
         }
         // SAFETY: as the caller vouches.
@@ -141,7 +145,8 @@ fn encoded(low: f32, step: f32, number: f32) -> u8 {
     (level.clamp(0.0, LEVELS) + INTEGERS).to_bits() as u8
 }
 
-/// The smallest and the largest number. Zeros have no sign, so that the bits do not depend on the order of a search.
+/// The smallest and the largest number. Zeros have no sign, so that the bits do not depend on the order of a
+/// search.
 fn range(numbers: &[f32]) -> [f32; 2] {
     const LANES: usize = 8;
     let Some(&first) = numbers.first() else {
@@ -157,7 +162,8 @@ fn range(numbers: &[f32]) -> [f32; 2] {
     [low.into_iter().fold(first, f32::min) + 0.0, high.into_iter().fold(first, f32::max) + 0.0]
 }
 
-/// Rows decoded with AVX2. Compiled for the oldest processors, decoding takes longer than reading four times the bytes.
+/// Rows decoded with AVX2. Compiled for the oldest processors, decoding takes longer than reading four times
+/// the bytes.
 #[cfg(target_arch = "x86_64")]
 mod wide {
     use std::arch::x86_64::{
@@ -170,22 +176,24 @@ mod wide {
     /// Numbers decoded at a time.
     const LANES: usize = 8;
 
-    /// Whether the processor has what it takes, and a row as many numbers.
+    /// Whether the processor has AVX2, and a row has at least `LANES` numbers.
     pub(super) fn takes(width: usize) -> bool {
         width >= LANES && is_x86_feature_detected!("avx2")
     }
 
-    /// Decodes a row, with the same bits as one number at a time: a product, and then a sum. The last eight numbers may
-    /// overlap those before.
+    /// Decodes a row, with the same bits as one number at a time: a product, and then a sum. The last eight
+    /// numbers may overlap those before.
     ///
     /// # Safety
-    /// [`takes`] the width. There are as many codes at `row`, and behind them `low` and `step`, or columns with both.
+    /// [`takes`] accepts the length of `target`. At `row` there is a code for each number of `target`, and
+    /// behind the codes are `low` and `step`, unless `columns` has both.
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn decode(row: *const u8, columns: Option<&[f32]>, target: &mut [Number]) {
         let (width, target) = (target.len(), target.as_mut_ptr().cast::<f32>());
         let last = width - LANES;
         let starts = (0..=last.div_ceil(LANES)).map(|index| (index * LANES).min(last));
-        // SAFETY: there are eight codes, numbers and columns from each start on, and two numbers behind the codes.
+        // SAFETY: there are eight codes, numbers and columns from each start on, and two numbers behind the
+        // codes.
         unsafe {
             if let Some(columns) = columns {
                 let (low, step) = (columns.as_ptr(), columns[width..].as_ptr());

@@ -1,9 +1,9 @@
 //! The parts of an edge partition.
 //!
-//! **Algorithm.** Edges go to the part of their record. From each part's edges its vertices are found and listed, and
-//! the copies of each vertex counted. Then the [roots](super::roots) are chosen. In the end every part is written: its
-//! vertices with their degrees and roots, what it sends, its rows, and what it receives. The latter follows from what
-//! the leaves tell their roots.
+//! **Algorithm.** Edges go to the part of their record. From each part's edges its vertices are found and
+//! listed, and the copies of each vertex counted. Then the [roots](super::roots) are chosen. In the end every
+//! part is written: its vertices with their degrees and roots, what it sends, its rows, and what it receives.
+//! The latter follows from what the leaves tell their roots.
 
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
@@ -19,7 +19,8 @@ use crate::exec::{Entry, Spill, SpillReader, pass, spill, spill_edges};
 use crate::measure::validate_records;
 use crate::sets::LocalSet;
 
-/// Writes the folders of all parts below `into`, and returns their sizes. `assignment` has the part of each record.
+/// Writes the folders of all parts below `into`, and returns their sizes. `assignment` has the part of each
+/// record.
 pub fn write_edge_parts<P: Copy + Into<i32> + Sync>(
     edges: &dyn EdgeStream,
     assignment: &[P],
@@ -35,7 +36,8 @@ pub fn write_edge_parts<P: Copy + Into<i32> + Sync>(
     let counting = run.workers(usize::MAX, 4 * n + 16 * u64::from(k), 8 * u64::from(k), &what)?;
     let most = directedness.most_edges(m);
     let (directory, buffers) = spill::memory(most, Layout::most_buckets(n, most, k.into()));
-    // In-degrees. Copies, roots and order (both ways) of the vertices. Layouts and numbers of roots. Directories of the spilled.
+    // In-degrees. Copies, roots and order (both ways) of the vertices. Layouts and numbers of roots.
+    // Directories of the spilled.
     let fixed = 20 * n + 512 * u64::from(k) + 2 * directory;
     let each = 4 * n + LocalSet::memory(n) + 2 * (RowBuffers::memory(most + n) + buffers);
     let writing = run.workers(usize::MAX, fixed, each, &what)?;
@@ -126,8 +128,8 @@ impl Writer<'_> {
         })
     }
 
-    /// Writes the vertices that the edges of each part touch. Returns in how many parts each vertex is, and how many
-    /// vertices each part has.
+    /// Writes the vertices that the edges of each part touch. Returns in how many parts each vertex is, and
+    /// how many vertices each part has.
     fn list_vertices(&self, parts: &EdgeBuckets) -> Result<(Buffer<u32>, Vec<u64>)> {
         let mut of_vertex: Buffer<u32> = Buffer::zeroed(self.n as usize, "copies")?;
         let copies = shared(&mut of_vertex);
@@ -151,7 +153,8 @@ impl Writer<'_> {
         Ok((of_vertex, sizes))
     }
 
-    /// Writes all but what is received. `touched` has the number of vertices listed so far.
+    /// Writes all files except the lists of received vertices. `touched` has the number of vertices listed so
+    /// far.
     fn write_all(
         &self,
         parts: &EdgeBuckets,
@@ -169,7 +172,7 @@ impl Writer<'_> {
         })
     }
 
-    /// Writes `vertices`, `degree`, `root` and the lists of what is sent, and numbers the set.
+    /// Writes `vertices`, `degree`, `root` and the lists of sent vertices, and numbers the set.
     fn write_vertices(
         &self,
         part: usize,
@@ -265,7 +268,7 @@ impl Writer<'_> {
         spill.seal(vec![writer])
     }
 
-    /// Writes what each part receives: its roots, by the parts that hold a leaf.
+    /// Writes the vertices that each part receives: its roots, by the parts that hold a leaf.
     fn write_receivers(&self, roots: &Roots, sizes: &[PartSizes]) -> Result<()> {
         let mut layout = Layout::default();
         roots.num_leaves.iter().for_each(|&leaves| layout.add_part(std::iter::once((0, leaves))));

@@ -1,8 +1,8 @@
 //! Size and checksum of files, by which rotten bytes are noticed.
 //!
-//! The checksum is XXH3-128 of the content, so that `xxhsum -H2` prints the same. Files are hashed in parallel, each by
-//! one thread that reads [`BLOCK`] bytes at a time: a file that changes or is cut meanwhile is read as it is, and nothing
-//! is mapped. Memory: one block per thread.
+//! The checksum is XXH3-128 of the content, so that `xxhsum -H2` prints the same. Files are hashed in
+//! parallel, each by one thread that reads [`BLOCK`] bytes at a time: a file that changes or is cut meanwhile
+//! is read as it is, and nothing is mapped. Memory: one block per thread.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::exec::map;
 /// Bytes read at once: larger than what a disk likes, smaller than a cache.
 const BLOCK: usize = 1 << 18;
 
-/// What identifies the content of a file.
+/// The identity of a file's content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileHash {
     /// Bytes.

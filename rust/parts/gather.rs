@@ -1,14 +1,16 @@
 //! Rows of a source, as features or labels, sent to the parts that hold them.
 //!
-//! **Requirements.** The source comes as chunks of consecutive rows, each row once. The parts say by ids which rows
-//! they want, in which order.
+//! **Requirements.** The source comes as chunks of consecutive rows, each row once. The parts say by ids
+//! which rows they want, in which order.
 //!
-//! **Algorithm.** A part whose ids ascend, as those of inner vertices do, takes its rows of every chunk in passing. Any
-//! other part (edges lie by target, not by record) first lists the rows it wants in ascending order and takes these in
-//! passing, into a file of its own. In the end they are put in the order wanted, part after part. So the source is read
-//! once, from front to back, and random accesses stay within the rows of one part.
+//! **Algorithm.** A part whose ids ascend, as those of inner vertices do, takes its rows of every chunk in
+//! passing. Any other part (edges lie by target, not by record) first lists the rows it wants in ascending
+//! order and takes these in passing, into a file of its own. In the end they are put in the order wanted,
+//! part after part. So the source is read once, from front to back, and random accesses stay within the rows
+//! of one part.
 //!
-//! **Memory.** At most 2 MiB per worker, and 0.19 bytes per row of the source for each worker that lists or orders rows.
+//! **Memory.** At most 2 MiB per worker, and 0.19 bytes per row of the source for each worker that lists or
+//! orders rows.
 //!
 //! **Disk.** Beside the output a copy of the rows that are put in order, and 8 bytes for each, until the end.
 //!
@@ -23,14 +25,14 @@ use crate::edges::MappedFile;
 use crate::exec::{map, scan};
 use crate::sets::LocalSet;
 
-/// Bytes of rows collected before the system is called.
+/// Bytes of rows collected before the operating system is called.
 const BUFFER: usize = 1 << 20;
 
 /// The ascending ids of a part that wants its rows in another order, and their rows.
 const SORTED_IDS: &str = ".wanted.npy";
 const SORTED_ROWS: &str = ".rows";
 
-/// Which rows to gather.
+/// The rows to gather.
 #[derive(Debug, Clone)]
 pub struct Gather {
     /// Directory of the parts.
@@ -39,11 +41,11 @@ pub struct Gather {
     pub name: String,
     /// Name of the int64 array with the ids, in each part.
     pub ids: String,
-    /// Which of these ids, for every part.
+    /// The range of the ids that is read, for every part.
     pub ranges: Vec<(u64, u64)>,
     /// Id of the first row of the source.
     pub first: u64,
-    /// Rows of the source. Larger ids mean the row that is less by as much: the second direction of a record.
+    /// Rows of the source. Larger ids mean the row `id - num_rows`: the second direction of a record.
     pub num_rows: u64,
     /// Type of the items, as in a `.npy` header.
     pub descr: String,

@@ -1,9 +1,9 @@
 //! How rows are cut into pieces that a worker holds in memory.
 //!
-//! A *window* is a range of rows with at most [`WINDOW`] edges and rows, or one single row with more. A part of one
-//! window shares a bucket with its neighbours, as long as they fit together. A part of several windows has a bucket for
-//! each. So the number of buckets grows with the edges and not with the parts, and a *group* of parts is what a worker
-//! takes.
+//! A *window* is a range of rows with at most [`WINDOW`] edges and rows, or one single row with more. A part
+//! of one window shares a bucket with its neighbours, as long as they fit together. A part of several windows
+//! has a bucket for each. So the number of buckets grows with the edges and not with the parts, and a *group*
+//! of parts is what a worker takes.
 
 use std::ops::Range;
 
@@ -47,7 +47,7 @@ pub(crate) struct Place {
     pub tag: u32,
 }
 
-/// What a worker takes at once: a part, or several parts that share a bucket.
+/// The parts that a worker takes at once: one part, or several that share a bucket.
 #[derive(Debug, Clone)]
 pub(crate) struct Group {
     /// The parts.
@@ -119,7 +119,8 @@ impl Layout {
         self.groups.push(Group { parts: part..part + 1, buckets, whole });
     }
 
-    /// Most buckets that so many rows, edges and parts may need: two neighbours do not fit together.
+    /// Most buckets that `rows`, `edges` and `parts` may need: two neighbouring buckets would not fit into
+    /// one.
     pub(crate) fn most_buckets(rows: u64, edges: u64, parts: u64) -> u64 {
         2 * (rows + edges) / WINDOW + parts / TAGS as u64 + 1
     }
@@ -129,7 +130,7 @@ impl Layout {
         self.windows.len()
     }
 
-    /// What each bucket holds.
+    /// The windows of all buckets.
     pub(crate) fn windows(&self) -> &[Window] {
         &self.windows
     }
@@ -139,7 +140,7 @@ impl Layout {
         self.windows.iter().map(|window| window.edges).sum()
     }
 
-    /// What a bucket holds.
+    /// The window of a bucket.
     pub(crate) fn window(&self, bucket: usize) -> Window {
         self.windows[bucket]
     }

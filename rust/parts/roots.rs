@@ -1,12 +1,12 @@
 //! One root among the copies of each vertex.
 //!
-//! **Rule.** Vertices in ascending order of their number of copies, then of their id, take among the parts that hold a
-//! copy the one with the fewest roots so far (ties: the lowest part). Vertices without a record follow in the order of
-//! their ids. Each goes to the part with the fewest roots.
+//! **Rule.** Vertices in ascending order of their number of copies, then of their id, take among the parts
+//! that hold a copy the one with the fewest roots so far (ties: the lowest part). Vertices without a record
+//! follow in the order of their ids. Each goes to the part with the fewest roots.
 //!
-//! **Algorithm.** The lists of vertices of the parts become lists of parts of the vertices, through a temporary file as
-//! edges do: rows are the vertices in the order of the rule, "sources" the parts that hold them. Then one thread applies
-//! the rule, since every choice depends on those before.
+//! **Algorithm.** The lists of vertices of the parts become lists of parts of the vertices, through a
+//! temporary file as edges do: rows are the vertices in the order of the rule, "sources" the parts that hold
+//! them. Then one thread applies the rule, since every choice depends on those before.
 
 use std::path::Path;
 
@@ -36,7 +36,8 @@ impl Roots {
     }
 }
 
-/// Chooses the roots of vertices with so many `copies`, which the lists of the parts in `into` (of so many vertices) hold.
+/// Chooses the roots of all vertices. `copies` counts the copies of each vertex, and `sizes` the vertices of
+/// each part, whose lists are in `into`.
 pub(crate) fn choose_roots(
     copies: &[u32],
     sizes: &[u64],
@@ -112,7 +113,8 @@ impl Order {
     }
 }
 
-/// Sends what `entry` makes of each part and each of the vertices listed for it, of so many `sizes`, to buckets.
+/// Sends the `entry` of each part and each of its listed vertices to buckets. `sizes` counts the vertices of
+/// each part.
 pub(crate) fn spill_lists(
     sizes: &[u64],
     layout: &Layout,

@@ -1,8 +1,8 @@
-//! The in-edges of a part's rows: from entries in stream order to `indptr`, `indices`, `edge_ids`, and `relations` if
-//! the graph has them. A row is ordered by relation and record.
+//! The in-edges of a part's rows: from entries in stream order to `indptr`, `indices`, `edge_ids`, and
+//! `relations` if the graph has them. A row is ordered by relation and record.
 //!
-//! **Memory.** Per worker 16 bytes for each edge or row of the largest window, and 32 bytes for each entry of the largest
-//! bucket that several parts share. Rows too long for a window are streamed.
+//! **Memory.** Per worker 16 bytes for each edge or row of the largest window, and 32 bytes for each entry of
+//! the largest bucket that several parts share. Rows too long for a window are streamed.
 
 use std::ops::Range;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::edges::{BLOCK, Relations};
 use crate::exec::{Entry, SpillReader, map};
 use crate::sets::to_starts;
 
-/// Entries between two looks at the cancel flag.
+/// Entries between two polls of the cancel flag.
 const CHUNK: usize = BLOCK as usize / 16;
 
 /// The largest number of local vertices, whose ids are int32.
@@ -124,7 +124,7 @@ impl<'a> PartEdges<'a> {
         self.sources.iter().try_for_each(|source| source.read(run, &mut each))
     }
 
-    /// The windows of the part, which has so many rows.
+    /// The windows of the part, which has `rows` rows.
     pub(crate) fn windows(self, rows: u64) -> Vec<(Window, Source<'a>)> {
         let window = |(&window, &source)| match source {
             Source::Loaded(entries) => (Window::whole(rows, entries.len() as u64), source),
@@ -143,8 +143,8 @@ pub(crate) struct EdgeBuckets {
 }
 
 impl EdgeBuckets {
-    /// The results of `each` for every part and its edges, in the order of the parts. `each` also gets a worker's
-    /// state.
+    /// The results of `each` for every part and its edges, in the order of the parts. `each` also gets a
+    /// worker's state.
     pub(crate) fn map<S: Send, T: Send>(
         &self,
         workers: usize,
@@ -183,7 +183,7 @@ impl EdgeBuckets {
     }
 }
 
-/// What [`write_rows`] works in.
+/// The buffers of [`write_rows`].
 pub(crate) struct RowBuffers {
     ends: Buffer<u32>,
     sources: Buffer<i32>,
@@ -192,7 +192,7 @@ pub(crate) struct RowBuffers {
 }
 
 impl RowBuffers {
-    /// Room for the windows given.
+    /// Space for `windows`.
     pub(crate) fn new(windows: &[Window]) -> Result<Self> {
         let (mut rows, mut edges) = (0, CHUNK);
         for window in windows {
@@ -212,13 +212,13 @@ impl RowBuffers {
         48 * rows.min(WINDOW) + (1 << 20)
     }
 
-    /// Bytes that [`Self::order_rows`] takes for rows of at most so many edges.
+    /// Bytes that [`Self::order_rows`] takes for rows of at most `edges` edges.
     pub(crate) fn ordering_memory(edges: u64) -> u64 {
         2 * size_of::<(i32, i64)>() as u64 * edges.min(WINDOW)
     }
 
-    /// Puts the edges of each row that belong behind the others there, without changing their order otherwise. `ends`
-    /// has the end of each row.
+    /// Puts the edges of each row that belong behind the others there, without changing their order
+    /// otherwise. `ends` has the end of each row.
     fn order_rows(&mut self, rows: usize, relations: &Relations) {
         let mut start = 0;
         for &end in &self.ends[..rows] {
@@ -274,8 +274,8 @@ impl<'a> RowFiles<'a> {
         self.relations.as_mut().map_or(Ok(()), |file| file.extend(ids))
     }
 
-    /// The relations, if the order of a row differs from that of the stream: reverse edges of relations of their own
-    /// are the last.
+    /// The relations, if the order of a row differs from that of the stream: reverse edges of relations of
+    /// their own are the last.
     fn reordered(&self) -> Option<&'a Relations> {
         self.relations.as_ref().map(|file| file.relations).filter(|relations| relations.some_behind())
     }
@@ -288,8 +288,8 @@ impl<'a> RowFiles<'a> {
     }
 }
 
-/// Appends the rows of consecutive windows. `degrees` has the number of entries of each row, `row` the number of an
-/// entry's row (the first row of the first window is 0), `local` the local id of its source.
+/// Appends the rows of consecutive windows. `degrees` has the number of entries of each row, `row` the number
+/// of an entry's row (the first row of the first window is 0), `local` the local id of its source.
 pub(crate) fn write_rows(
     files: &mut RowFiles,
     windows: &[(Window, Source)],
@@ -359,8 +359,8 @@ fn scatter(
     Ok(count)
 }
 
-/// A window of one row, which needs no sorting: the stream is in its order. If some edges belong behind the others, it
-/// is read twice.
+/// A window of one row, which needs no sorting: the stream is in its order. If some edges belong behind the
+/// others, it is read twice.
 fn stream_row(
     files: &mut RowFiles,
     edges: u64,
@@ -394,7 +394,8 @@ fn stream_row(
     files.indptr.push(end as i64)
 }
 
-/// The error when a second pass found other records than the first. (For files, the pass itself reports this.)
+/// The error when a second pass found other records than the first. (For files, the pass itself reports
+/// this.)
 pub(crate) fn changed() -> Error {
     Error::format(
         "edges",

@@ -11,7 +11,7 @@ use super::run::{Options, detached};
 use fastpart::internals::base::Result;
 use fastpart::internals::convert::{self as core, Column, Convert, Format, WeightsFrom, convert_all, write};
 
-/// What a conversion wrote.
+/// The result of a conversion.
 #[pyclass(frozen, get_all, module = "fastpart._core")]
 pub struct Converted {
     graph: Identity,
@@ -35,14 +35,15 @@ impl From<ColumnOf> for Column {
     }
 }
 
-/// What a file is: "text", "metis", "matrix", "npy", "binedgelist" or "raw".
+/// The format of a file: "text", "metis", "matrix", "npy", "binedgelist" or "raw".
 #[pyfunction]
 pub fn format_of(py: Python<'_>, file: PathBuf) -> PyResult<&'static str> {
     fastpart::internals::convert::format_of(&file).map_err(|error| raise(py, error))
 }
 
-/// See `fastpart.convert`. `sources` are files whose records come in this order. `shuffle` is the seed. `weights` is
-/// "file" for those in a file beside the target, and another word for those of the source itself.
+/// See `fastpart.convert`. `sources` are files whose records come in this order. `shuffle` is the seed.
+/// `weights` is "file" for weights in a file beside the target, and another word for weights in the source
+/// itself.
 #[pyfunction]
 #[pyo3(signature = (
     sources, target, *, format, relabel, swap, dtype, layout, num_vertices, max_vertices, drop_loops, dedup, shuffle,
@@ -119,8 +120,8 @@ pub fn text_holds_names(
     detached(py, &options, |run| core::holds_names(&source, &how, run))
 }
 
-/// Writes the records of text as CSV with the columns `source`, `target` and, if `column` has them, `weight`. `names`: the
-/// ids are names. Returns notes.
+/// Writes the records of text as CSV with the columns `source`, `target` and, if `column` has them, `weight`.
+/// `names`: the ids are names. Returns notes.
 #[pyfunction]
 #[pyo3(signature = (sources, target, *, names, columns, column, unsure, comments, options))]
 pub fn tabulate(
@@ -150,8 +151,8 @@ fn of_text(
     Convert { weights, columns, unsure, comments, names: true, ..Convert::default() }
 }
 
-/// Writes edges in another format than raw pairs ("text", "metis" or "binedgelist"). `scale` is that of their weights.
-/// Returns notes.
+/// Writes edges in another format than raw pairs ("text", "metis" or "binedgelist"). `scale` is that of their
+/// weights. Returns notes.
 #[pyfunction]
 #[pyo3(signature = (edges, target, *, format, scale, options))]
 pub fn write_edges(

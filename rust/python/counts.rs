@@ -25,7 +25,7 @@ pub struct CutCounts {
 pub struct EdgeCounts {
     replicas: Py<PyArray1<i64>>,
     touched: u64,
-    /// Of each type: its replicas per part, and its vertices that any record touches.
+    /// For each type its replicas per part, and its vertices that any record touches.
     types: Vec<(Py<PyArray1<i64>>, u64)>,
     graph: Identity,
 }
@@ -124,7 +124,7 @@ pub fn count_edge_partition<'py>(
     Ok(EdgeCounts { replicas: signed(py, &sizes).unbind(), touched, types, graph })
 }
 
-/// Of each relation: its loops, its cut records, and the most ends of its records in one part.
+/// For each relation its loops, its cut records, and the most ends of its records in one part.
 #[pyfunction]
 pub fn relation_cuts<'py>(
     py: Python<'py>,

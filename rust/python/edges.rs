@@ -27,7 +27,7 @@ pub struct EdgeSource {
     graph: Graph,
     /// The type of the ids in a file.
     id_type: Option<&'static str>,
-    /// What owns the memory of arrays.
+    /// The owners of the memory of arrays.
     _owners: Vec<Py<PyAny>>,
 }
 
@@ -137,8 +137,8 @@ impl EdgeSource {
             return Err(PyTypeError::new_err("edges need two one-dimensional arrays of the same length"));
         }
         let columns = [column(sources)?, column(targets)?];
-        // SAFETY: numpy vouches for `len` items at these strides, and `_owners` keeps the arrays alive. Should
-        // another thread write to them meanwhile, `decode` reads each id once and checks its copy.
+        // SAFETY: numpy vouches for `len` items at these strides, and `_owners` keeps the arrays alive.
+        // Should another thread write to them meanwhile, `decode` reads each id once and checks its copy.
         let mut memory = unsafe { MemoryEdges::new(columns, sources.len() as u64, MAX_VERTICES) };
         let mut _owners = [sources, targets].map(|array| array.clone().into_any().unbind()).into();
         let weights = weights_of(weights, &memory, Io::Map, &mut _owners)?;

@@ -17,7 +17,7 @@ use fastpart::internals::base::{Result, Run, locked, npy};
 use fastpart::internals::edges::MappedFile;
 use fastpart::internals::parts::file_hash;
 
-/// Items written between two looks at the cancel flag.
+/// Items written between two polls of the cancel flag.
 const CHUNK: usize = 1 << 20;
 
 /// Writes `content` to `target`, atomically.
@@ -62,8 +62,8 @@ impl PyMappedFile {
     /// Python calls it with a view to fill.
     unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
         let (start, len) = slf.get().0.bytes();
-        // SAFETY: Python vouches for the view, which gets a reference to the map, so the bytes live as long as it does.
-        // They are announced as read-only.
+        // SAFETY: Python vouches for the view, which gets a reference to the map, so the bytes live as long
+        // as it does. They are announced as read-only.
         let filled = unsafe {
             ffi::PyBuffer_FillInfo(
                 view,

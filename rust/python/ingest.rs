@@ -171,7 +171,7 @@ impl Numbering {
         Some((duplicate.id.clone(), duplicate.rows[0], duplicate.rows[1]))
     }
 
-    /// How many ids differ from the one before by blanks only.
+    /// Number of ids that differ from the id before only by blanks.
     #[getter]
     fn blanks(&self) -> u64 {
         locked(&self.inner).as_ref().map_or(0, ingest::Numbering::blanks)
@@ -213,7 +213,8 @@ impl EndSpill {
         in_place(py, |_| locked(&self.inner).begin(&order))
     }
 
-    /// Adds the first two columns of a frame. Returns the first row with a null end, unless these are to be dropped.
+    /// Adds the first two columns of a frame. Returns the first row with a null end, unless these are to be
+    /// dropped.
     fn push(&self, frame: &Bound<'_, PyAny>, keep_nulls: bool) -> PyResult<Option<u64>> {
         let mut table = table_of(frame)?;
         in_place(frame.py(), |check| {
@@ -235,8 +236,8 @@ impl EndSpill {
     }
 }
 
-/// Resolves the ends in buckets: the files of keys, of ends and of their vertices, and the kind. Returns how many are missing
-/// in each.
+/// Resolves the ends in buckets: the files of keys, of ends and of their vertices, and the kind. Returns how
+/// many are missing in each.
 #[pyfunction]
 pub fn resolve_ends(
     py: Python<'_>,
@@ -250,11 +251,12 @@ pub fn resolve_ends(
     detached(py, &options, |run| ingest::resolve_all(&buckets, run))
 }
 
-/// A unit to join: its order, the vertices of each bucket and how many come before, where its records go, and where it is
-/// written which are kept.
+/// A unit to join: its order, the vertices of each bucket and how many come before, where its records go, and
+/// where it is written which are kept.
 type UnitOf = (PathBuf, Vec<(PathBuf, u64)>, Option<(PathBuf, u64)>, Option<PathBuf>);
 
-/// What a unit holds: records kept, those with null and with missing ends, and the first with a missing one.
+/// Numbers of a unit: records kept, records with a null end, records with a missing end, and the first record
+/// with a missing end.
 type JoinedOf = (u64, u64, u64, Option<(u64, bool)>);
 
 /// Joins units. `first` holds the numbers of the first vertex of the sources' and the targets' type.

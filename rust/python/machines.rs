@@ -22,7 +22,7 @@ use fastpart::internals::partition::{Given, Of};
 /// Vertices, records, loops and checksum of a graph.
 type Known = (u64, u64, u64, String);
 
-/// Ranges of `m` records, `count` at most, that may be looked at apart from each other.
+/// At most `count` ranges of `m` records that may be read apart from each other.
 #[pyfunction]
 pub fn shards_of_records(m: u64, count: u64) -> Vec<(u64, u64)> {
     shards::records(m, count).into_iter().map(|range| (range.start, range.end)).collect()
@@ -42,8 +42,8 @@ pub fn count_shard<'py>(
     Ok(PyBytes::new(py, &counts.to_bytes()))
 }
 
-/// What identifies the graph, and the first vertex of each of about `count` shards of the vertices, from the counts of
-/// all shards of the records.
+/// The identity of the graph, and the first vertex of each of about `count` shards of the vertices, from the
+/// counts of all shards of the records.
 #[pyfunction]
 pub fn cut_shards(
     py: Python<'_>,
@@ -73,8 +73,8 @@ pub fn scatter_shard(
     detached(py, &options, work)
 }
 
-/// Writes the lists of a shard of the vertices, from the scattered entries of all shards of the records. Returns the
-/// number of entries.
+/// Writes the lists of a shard of the vertices, from the scattered entries of all shards of the records.
+/// Returns the number of entries.
 #[pyfunction]
 pub fn gather_shard(
     py: Python<'_>,
@@ -101,7 +101,7 @@ pub fn entries_of_piece(py: Python<'_>, path: PathBuf) -> PyResult<u64> {
 struct Messages {
     exchange: Py<PyAny>,
     folder: PathBuf,
-    /// What the exchange raised.
+    /// The exception of the exchange.
     raised: Mutex<Option<PyErr>>,
 }
 
@@ -125,8 +125,8 @@ impl Peers for Messages {
 /// A file of lists, its first vertex, the end of its vertices, and the number of its entries.
 type PieceRow = (PathBuf, u32, u32, u64);
 
-/// Replica `number` of `count` of a multilevel partition, and the number of vertices that have neighbours. `exchange` is
-/// given the message of this replica and returns those of all.
+/// Replica `number` of `count` of a multilevel partition, and the number of vertices that have neighbours.
+/// `exchange` gets the message of this replica and returns the messages of all replicas.
 #[pyfunction]
 #[pyo3(signature = (values, *, k, pieces, identity, symmetric, number, count, exchange, folder, options))]
 pub fn partition_replica<'py>(
@@ -164,8 +164,8 @@ pub fn partition_replica<'py>(
     Ok((result(py, outcome, meter.usage())?, connected))
 }
 
-/// Bytes of memory that a replica of a multilevel partition into `k` parts needs, beside its lists. Its top has the
-/// share `sample` of the entries.
+/// Bytes of memory that a replica of a multilevel partition into `k` parts needs, beside its lists. Its top
+/// has the share `sample` of the entries.
 #[pyfunction]
 pub fn replica_memory(n: u64, entries: u64, k: u32, sample: f64, volume_balance: Option<f64>) -> u64 {
     let offsets = n.saturating_add(1).saturating_mul(8);

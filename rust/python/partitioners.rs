@@ -53,7 +53,7 @@ pub fn algorithms(py: Python<'_>) -> PyResult<Vec<Algorithm>> {
     PARTITIONERS.iter().map(|entry| algorithm(py, entry)).collect()
 }
 
-/// What begins with a vertex partition.
+/// Algorithms that begin with a vertex partition.
 #[pyfunction]
 pub fn successors(py: Python<'_>) -> PyResult<Vec<Algorithm>> {
     SUCCESSORS.iter().map(|entry| algorithm(py, entry)).collect()
@@ -110,8 +110,8 @@ pub fn partition<'py>(
     result(py, outcome, meter.usage())
 }
 
-/// Bytes that each partitioner, and a refinement, would take beside the adjacency for `k` parts, by name, and those of the
-/// adjacency.
+/// Bytes that each partitioner, and a refinement, would take beside the adjacency for `k` parts, by name, and
+/// bytes of the adjacency.
 #[pyfunction]
 pub fn memory_estimates<'py>(
     py: Python<'py>,
@@ -136,7 +136,7 @@ pub fn memory_estimates<'py>(
     Ok(estimates)
 }
 
-/// What a multilevel partition costs with each memory limit.
+/// The costs of a multilevel partition with some memory limit.
 #[pyclass(frozen, get_all, module = "fastpart._core")]
 pub struct PlanCosts {
     /// The least limit.
@@ -158,8 +158,8 @@ pub fn bounded(k: u32, volume_balance: Option<f64>) -> Multilevel {
     Goal { bounds, ..Goal::new(k) }.into()
 }
 
-/// The plans of the multilevel partitioner for `k` parts, with or without a bound on volume, by memory limit, the lowest
-/// first.
+/// The plans of the multilevel partitioner for `k` parts, with or without a bound on volume, by memory limit,
+/// the lowest first.
 #[pyfunction]
 pub fn multilevel_plans(
     py: Python<'_>,

@@ -11,7 +11,7 @@ use fastpart::internals::graph;
 use fastpart::internals::partition::Words;
 use fastpart::internals::partition::{Capacity, EdgePartition, Outcome, Partition};
 
-/// What identifies a graph.
+/// The identity of a graph.
 #[pyclass(frozen, get_all, module = "fastpart._core")]
 #[derive(Clone)]
 pub struct Identity {
@@ -55,7 +55,7 @@ pub struct VertexResult {
     assignment: Py<PyArray1<i32>>,
     loads: Vec<u64>,
     cap: Option<PartCaps>,
-    /// Of each array of weights.
+    /// The loads under each array of weights.
     weight_loads: Vec<Vec<u64>>,
     weight_caps: Vec<PartCaps>,
     /// The requested caps on weights.
@@ -68,7 +68,7 @@ pub struct VertexResult {
     graph: Identity,
     chosen: Py<PyDict>,
     warnings: Vec<String>,
-    /// What the call took.
+    /// Time, bytes read and written, and temporary files of the call.
     costs: Py<PyDict>,
 }
 
@@ -122,7 +122,7 @@ pub struct EdgeResult {
     graph: Identity,
     chosen: Py<PyDict>,
     warnings: Vec<String>,
-    /// What the call took.
+    /// Time, bytes read and written, and temporary files of the call.
     costs: Py<PyDict>,
 }
 

@@ -1,5 +1,5 @@
-//! Arrays of parts, in both directions: results as numpy arrays over memory that Rust owns, and assignments of any
-//! of the three widths that partitions have.
+//! Arrays of parts, in both directions: results as numpy arrays over memory that Rust owns, and assignments
+//! of any of the three widths that partitions have.
 
 use std::borrow::Cow;
 
@@ -69,8 +69,8 @@ pub fn copied<T: Element + Copy>(array: &View<'_, T>, what: &str) -> PyResult<Ve
     Ok(copy)
 }
 
-/// The values of an array, for work while the GIL is free. Python may write to an array, or to one that it is a view of,
-/// meanwhile: then they are copied.
+/// The values of an array, for work while the GIL is free. Python may write to an array, or to one that it is
+/// a view of, meanwhile: then they are copied.
 pub fn settled<'a, T: Element + Copy>(array: &'a View<'_, T>, what: &str) -> PyResult<Cow<'a, [T]>> {
     let values = array.as_slice()?;
     if !is_writable(array.as_any())? {

@@ -1,5 +1,5 @@
-//! One wrapper for every long call: the GIL is released, the work runs on a private pool, and the calling thread
-//! looks for signals and reports progress every 50 ms. And one for short calls, which start no thread.
+//! One wrapper for every long call: the GIL is released, the work runs on a private pool, and the calling
+//! thread looks for signals and reports progress every 50 ms. And one for short calls, which start no thread.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,10 +13,10 @@ use pyo3::prelude::*;
 use super::errors::raise;
 use fastpart::internals::base::{Error, Result, Run};
 
-/// How often signals are looked for.
+/// Time between two checks for signals.
 pub const POLL: Duration = Duration::from_millis(50);
 
-/// What every long call takes: threads, memory limit in bytes, and the progress callback.
+/// The options of every long call: threads, memory limit in bytes, and the progress callback.
 #[derive(Default, FromPyObject)]
 pub struct Options {
     threads: Option<usize>,
@@ -25,8 +25,8 @@ pub struct Options {
     progress: Option<Py<PyAny>>,
 }
 
-/// Runs `work` without the GIL. Ctrl-C, or an exception of the progress callback, cancels it and is raised. A panic
-/// becomes an `InternalError`.
+/// Runs `work` without the GIL. Ctrl-C, or an exception of the progress callback, cancels it and is raised. A
+/// panic becomes an `InternalError`.
 pub fn detached<R: Send>(
     py: Python<'_>,
     options: &Options,
@@ -37,7 +37,7 @@ pub fn detached<R: Send>(
     result.ok_or_else(|| raise(py, Error::Internal("work that is done has no result".into())))
 }
 
-/// What a thread does, without a type of its own: what goes on around it is compiled once.
+/// The work of a thread, without a type of its own, so that the code around it is compiled once.
 type Work<'a> = Box<dyn FnOnce(&Run) -> Result<()> + Send + 'a>;
 
 fn detach(py: Python<'_>, options: &Options, work: Work<'_>) -> PyResult<()> {
@@ -88,8 +88,8 @@ fn watched(run: &Run, progress: Option<&Py<PyAny>>, work: Work<'_>) -> (Result<(
     })
 }
 
-/// Runs `work` without the GIL on the calling thread, for calls that take milliseconds: no thread is started. What `work`
-/// asks now and then looks for signals every 50 ms.
+/// Runs `work` without the GIL on the calling thread, for calls that take milliseconds: no thread is started.
+/// `work` calls its argument now and then, which checks for signals every 50 ms.
 pub fn in_place<R: Send>(
     py: Python<'_>,
     work: impl FnOnce(&dyn Fn() -> Result<()>) -> Result<R> + Send,

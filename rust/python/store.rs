@@ -17,8 +17,9 @@ use fastpart::internals::edges::{Directedness, Directions, EdgeStream, Relations
 use fastpart::internals::parts;
 use fastpart::internals::parts::{Gather, PartSizes, Portion, Rows};
 
-/// Writes parts of a vertex partition below `into`. Returns what `part.json` says of each. By default these are all
-/// parts, and the temporary file lies beside them. That of a range of parts lies where temporary files belong.
+/// Writes parts of a vertex partition below `into`. Returns the sizes of each, as in `part.json`. By default
+/// all parts are written, and the temporary file lies beside them. For a range of parts it lies in the
+/// directory of temporary files.
 #[pyfunction]
 #[pyo3(signature = (edges, assignment, k, *, directedness, relations, halo_hops, into, options, parts = None))]
 pub fn write_vertex_parts<'py>(
@@ -50,8 +51,8 @@ pub fn write_vertex_parts<'py>(
     dicts.collect()
 }
 
-/// Which directed edges the records are. `relations` has the number of records of each relation, and the number of their
-/// reverse edges. Without it all records are read alike.
+/// The directed edges that the records stand for. `relations` has the number of records of each relation, and
+/// the number of their reverse edges. Without it all records are read alike.
 pub fn directions(
     edges: &dyn EdgeStream,
     directedness: &str,
@@ -161,7 +162,8 @@ impl RowGatherer {
         let row_bytes = rows.dtype().itemsize() * self.row_shape.iter().product::<usize>();
         // SAFETY: the pointer comes from a live array object. Only its fields are read here.
         let start = unsafe { (*rows.as_array_ptr()).fields.data }.cast::<u8>().cast_const();
-        // SAFETY: numpy vouches for as many contiguous rows, and the caller's reference keeps them during the call.
+        // SAFETY: numpy vouches for `shape[0]` contiguous rows, and the caller's reference keeps them during
+        // the call.
         let rows = unsafe { Rows::new(start, shape[0] as u64, row_bytes) };
         let mut inner = self.take()?;
         detached(py, &options, |run| inner.push(rows, run))?;

@@ -1,13 +1,13 @@
 //! Neighbour samples of the vertices of a partition directory, for training on mini-batches.
 //!
-//! **Requirements.** The parts of a vertex partition with a halo of at least one hop, all of them, on disks of this
-//! machine. Or a graph in memory ([`Part::in_memory`]). A batch has seeds, given as rows ([`Topology`]), and a number of
-//! in-edges to sample per vertex and hop.
+//! **Requirements.** The parts of a vertex partition with a halo of at least one hop, all of them, on disks
+//! of this machine. Or a graph in memory ([`Part::in_memory`]). A batch has seeds, given as rows
+//! ([`Topology`]), and a number of in-edges to sample per vertex and hop.
 //!
-//! **Batches.** Level 0 of a batch are the seeds. Hop h samples in-edges of every vertex of level h, and their sources
-//! form level h + 1. A vertex occurs once in a level, or once in the batch if levels are merged. Then hop h samples only
-//! vertices that are new. A batch is one CSR whose rows are the nodes of all levels but the last, in the order of levels.
-//! So a layer of a network reads a prefix of it.
+//! **Batches.** Level 0 of a batch are the seeds. Hop h samples in-edges of every vertex of level h, and
+//! their sources form level h + 1. A vertex occurs once in a level, or once in the batch if levels are
+//! merged. Then hop h samples only vertices that are new. A batch is one CSR whose rows are the nodes of all
+//! levels but the last, in the order of levels. So a layer of a network reads a prefix of it.
 //!
 //! **Types.** A graph without types is one of one type and one relation. With types, the vertices of a type are a range
 //! of ids, so the inner vertices of a part hold it as a range, too ([`Types`]), and the in-edges of a vertex are ordered
@@ -29,15 +29,17 @@
 //! that were asked for, in at most a tenth of the free memory (`topology::lists_by_place`), and a batch what it holds.
 //! With types a worker keeps a batch level by level, too. Memory of batches is used again.
 //!
-//! **Parallelism.** Over the batches of an epoch, which are made ahead ([`Ahead`]). The bytes under a map may change at any
-//! time: whatever indexes something is checked when it is read, so that a damaged part leads to an error.
+//! **Parallelism.** Over the batches of an epoch, which are made ahead ([`Ahead`]). The bytes under a map may
+//! change at any time: whatever indexes something is checked when it is read, so that a damaged part leads to
+//! an error.
 //!
 //! **Complexity.** Per vertex and hop O(fanout) for uniform samples, O(degree) for weighted ones. LABOR: O(degree) for short
 //! lists, O(fanout) for long ones, and O(degree) once for each of these. With types, this for each relation of a vertex,
 //! and O(log degree) to find the end of its list.
 //!
-//! Source: Hamilton, Ying, Leskovec, "Inductive Representation Learning on Large Graphs", NeurIPS 2017. Samples as a
-//! function of the vertex follow the random numbers of Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011.
+//! Source: Hamilton, Ying, Leskovec, "Inductive Representation Learning on Large Graphs", NeurIPS 2017.
+//! Samples as a function of the vertex follow the random numbers of Salmon et al., "Parallel Random Numbers:
+//! As Easy as 1, 2, 3", SC 2011.
 
 mod batches;
 mod levels;

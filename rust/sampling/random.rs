@@ -1,7 +1,7 @@
 //! Randomness of samples: a function of (seed, epoch, step, hop, vertex), and of nothing else.
 //!
-//! So a batch does not depend on threads, on the partition, or on who asks. The vertex is its original id. The hash is
-//! splitmix64 over the five numbers one after the other.
+//! So a batch does not depend on threads, on the partition, or on who asks. The vertex is its original id.
+//! The hash is splitmix64 over the five numbers one after the other.
 
 use crate::base::random::GOLDEN;
 use crate::base::{Random, splitmix64};

@@ -1,11 +1,12 @@
-//! Memory of batches, used again for the next ones. Fresh memory would cost more time than filling it: the system clears
-//! every page.
+//! Memory of batches, used again for the next ones. Fresh memory would cost more time than filling it: the
+//! operating system clears every page.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-/// Items that wait at most. As many batches may be used up at once after a long one, and fresh memory would be cleared.
+/// Most items that wait. After a long batch, up to `SPARE` batches may be used up at once, and fresh memory
+/// would have to be cleared.
 const SPARE: usize = 16;
 
 /// Something that keeps its memory when it has nothing to hold.
@@ -18,7 +19,7 @@ pub trait Memory: Default {
 #[derive(Debug)]
 pub(crate) struct Pool<T>(Arc<Waiting<T>>);
 
-/// The items that wait, and the bytes that they take at most.
+/// The items that wait, and the most bytes that they may take.
 #[derive(Debug)]
 struct Waiting<T> {
     items: Mutex<Vec<T>>,

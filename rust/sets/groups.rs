@@ -25,8 +25,8 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    /// Sorts those of `0..n` that have a group, given how many each group has. Calls `step` with the number of items
-    /// that it looked at.
+    /// Sorts those of `0..n` that have a group, given how many each group has. Calls `step` with the number
+    /// of items that it looked at.
     pub(crate) fn of(
         n: usize,
         mut sizes: Buffer<u32>,

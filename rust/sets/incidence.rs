@@ -1,4 +1,4 @@
-//! Which parts each vertex is present in: one bit per vertex and part.
+//! The parts that each vertex is present in: one bit per vertex and part.
 //!
 //! **Memory.** `8 * ceil(k / 64)` bytes per vertex.
 

@@ -1,5 +1,5 @@
-//! Sets and maps of small integers: bit sets and matrices, disjoint sets, counts and sums by part or cluster, items by group, a
-//! tournament, a queue of ascending numbers, entries in buckets on disk.
+//! Sets and maps of small integers: bit sets and matrices, disjoint sets, counts and sums by part or cluster,
+//! items by group, a tournament, a queue of ascending numbers, entries in buckets on disk.
 
 pub(crate) mod bits;
 pub(crate) mod disjoint;

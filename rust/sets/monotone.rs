@@ -1,8 +1,9 @@
 //! A queue of ascending numbers: what enters is larger than what left last.
 //!
-//! A number lies in the bucket of the highest bit in which it differs from the one that left last (a *radix heap*:
-//! Ahuja, Mehlhorn, Orlin, Tarjan, "Faster Algorithms for the Shortest Path Problem", 1990). It changes its bucket at
-//! most 64 times, each time to a lower one. A binary heap would compare, and guess wrong, at every level.
+//! A number lies in the bucket of the highest bit in which it differs from the one that left last (a *radix
+//! heap*: Ahuja, Mehlhorn, Orlin, Tarjan, "Faster Algorithms for the Shortest Path Problem", 1990). It
+//! changes its bucket at most 64 times, each time to a lower one. A binary heap would compare, and guess
+//! wrong, at every level.
 
 /// Numbers that leave in ascending order.
 #[derive(Debug)]

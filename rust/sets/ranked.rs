@@ -1,8 +1,8 @@
 //! Sets of vertices that number their members: the local ids of a part.
 //!
-//! **Memory.** 0.19 bytes per vertex of the graph: a bit per vertex, for each 64 of them the number of members
-//! below, and a tree that marks the words with members. Because of the tree a small set costs little, however large
-//! the graph. One worker uses one set for part after part.
+//! **Memory.** 0.19 bytes per vertex of the graph: a bit per vertex, for each 64 of them the number of
+//! members below, and a tree that marks the words with members. Because of the tree a small set costs little,
+//! however large the graph. One worker uses one set for part after part.
 
 use super::bits::{Bits, ones};
 use crate::base::{Buffer, Result};

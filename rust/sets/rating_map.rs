@@ -1,11 +1,11 @@
 //! Sums of weights by cluster, in a table sized for one neighbourhood instead of the graph.
 //!
-//! An array with an item for each cluster costs a cache miss per neighbour. A table of twice the neighbourhood
-//! stays in the first-level cache for all vertices but hubs.
+//! An array with an item for each cluster costs a cache miss per neighbour. A table of twice the
+//! neighbourhood stays in the first-level cache for all vertices but hubs.
 
 use crate::base::{Buffer, Result, reserved};
 
-/// Below so many clusters each has a slot of its own.
+/// With fewer than `DIRECT` clusters, each has a slot of its own.
 pub(super) const DIRECT: usize = 1 << 15;
 /// Entries from which on a list is *long*. Shorter ones are worth a thread each.
 pub(super) const LONG: usize = 1 << 14;
@@ -14,7 +14,8 @@ const INITIAL: usize = 127;
 
 /// Sums of one neighbourhood, in the order in which their clusters came. Open addressing.
 ///
-/// All memory is reserved at first, so that nothing is refused later, and touched as far as it is needed.
+/// All memory is reserved in the beginning, so that nothing is refused later. Pages are touched when they are
+/// needed.
 #[derive(Debug)]
 pub(crate) struct RatingMap {
     /// Cluster and sum of each slot. A sum of 0 is a free slot.
@@ -43,7 +44,8 @@ impl RatingMap {
         })
     }
 
-    /// The map for lists that are not long, of the clusters `0..count`. [`SharedSums`](super::SharedSums) takes long ones.
+    /// The map for lists that are not long, of the clusters `0..count`. [`SharedSums`](super::SharedSums)
+    /// takes long ones.
     pub(crate) fn of_short(count: usize) -> Result<Self> {
         Self::new(LONG - 1, count)
     }
@@ -67,7 +69,8 @@ impl RatingMap {
         self.clear();
     }
 
-    /// Forgets all sums. The table grows with the clusters that come, of which there may be far fewer than `most`.
+    /// Forgets all sums. The table grows with the clusters that come, of which there may be far fewer than
+    /// `most`.
     #[inline(always)]
     pub(crate) fn begin_growing(&mut self, most: usize) {
         self.clear();
@@ -156,8 +159,8 @@ impl RatingMap {
     }
 }
 
-/// Slots of all tables for at most `most` of the clusters `0..count`. A quarter of the largest one holds the sums while
-/// they move there.
+/// Slots of all tables for at most `most` of the clusters `0..count`. A quarter of the largest one holds the
+/// sums while they move there.
 fn slots(most: usize, count: usize) -> usize {
     let growing = table(most.min(count).max(INITIAL), usize::MAX).0;
     let direct = if count < DIRECT { table(0, count).0 } else { 0 };
@@ -165,7 +168,8 @@ fn slots(most: usize, count: usize) -> usize {
     largest + largest / 4 + 1
 }
 
-/// Bits of the slots of a table for `most` of the clusters `0..count`, and whether each cluster has a slot of its own.
+/// Bits of the slots of a table for `most` of the clusters `0..count`, and whether each cluster has a slot of
+/// its own.
 #[inline(always)]
 fn table(most: usize, count: usize) -> (u32, bool) {
     let direct = count < DIRECT;

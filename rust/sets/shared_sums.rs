@@ -1,12 +1,13 @@
 //! Sums of one long list by cluster, which several threads sum up together.
 //!
-//! A table of one neighbourhood ([`RatingMap`](super::RatingMap)) grows with the list. With one for each thread, the
-//! lists of hubs would take the memory of the whole graph many times. So there is one array with a sum for each cluster,
-//! and the threads share the entries of a list instead of the lists.
+//! A table of one neighbourhood ([`RatingMap`](super::RatingMap)) grows with the list. With one for each
+//! thread, the lists of hubs would take the memory of the whole graph many times. So there is one array with
+//! a sum for each cluster, and the threads share the entries of a list instead of the lists.
 //!
 //! **Memory.** 4 bytes per cluster, however many threads there are.
 //!
-//! **Source.** The second phase of label propagation in Gottesbüren et al., "Deep Multilevel Graph Partitioning", ESA 2021.
+//! **Source.** The second phase of label propagation in Gottesbüren et al., "Deep Multilevel Graph
+//! Partitioning", ESA 2021.
 
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
@@ -30,8 +31,8 @@ impl SharedSums {
         Self { sums: None, count }
     }
 
-    /// Whether a list of so many entries is summed up here. A [`RatingMap`](super::RatingMap) takes the others, and all
-    /// where there are few clusters.
+    /// Whether a list of `entries` entries is summed up here. A [`RatingMap`](super::RatingMap) sums up
+    /// shorter lists, and all lists if there are few clusters.
     #[inline(always)]
     pub(crate) fn takes(entries: usize, count: usize) -> bool {
         entries >= LONG && count >= DIRECT

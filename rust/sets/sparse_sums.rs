@@ -1,7 +1,7 @@
 //! Sums by part, of which few are not 0: a slot for each of k parts, and a list of the parts with a sum.
 //!
-//! Whether a part is new to the list is unpredictable. So it is written there in any case, and overwritten unless it is
-//! new. This is cheaper than a branch.
+//! Whether a part is new to the list is unpredictable. So it is written there in any case, and overwritten
+//! unless it is new. This is cheaper than a branch.
 
 use std::ops::AddAssign;
 
@@ -9,12 +9,12 @@ use bytemuck::Zeroable;
 
 use crate::base::{Result, zeros};
 
-/// Slots at least, so that the sums of two threads do not lie in one cache line.
+/// Minimum number of slots, so that the sums of two threads do not lie in one cache line.
 const LEAST: usize = 64;
 
 /// Sums by part. A sum that is added to stays above 0 until all are cleared.
 pub struct SparseSums<T> {
-    /// One sum per part. Behind the last, that of what has no part.
+    /// One sum per part. The last one is the sum of items without a part.
     sums: Vec<T>,
     /// The first `touched` are the parts with a sum, in the order in which they came.
     parts: Vec<u32>,
@@ -45,7 +45,8 @@ impl<T: Copy + PartialEq + AddAssign + Zeroable> SparseSums<T> {
         *sum += value;
     }
 
-    /// Adds `value`, which is above 0, to the sum of `part`, or of nothing if that is [`NONE`](crate::base::NONE).
+    /// Adds `value`, which is above 0, to the sum of `part`, or of nothing if that is
+    /// [`NONE`](crate::base::NONE).
     #[inline(always)]
     pub fn add_if_any(&mut self, part: u32, value: T) {
         self.add(part.min(self.k), value);

@@ -1,4 +1,4 @@
-//! How often the vertices are in the batches of a part, by their probabilities.
+//! The expected number of times that each vertex is in the batches of a part, from probabilities.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -10,8 +10,8 @@ use crate::exec::{for_each, scan};
 /// One, in the fixed point of the sums.
 const ONE: f64 = (1_u64 << 48) as f64;
 
-/// A sum from which on a vertex is surely met. Nothing is added to a larger one, so that none overflows. How far a sum gets
-/// beyond depends on the order of the edges, and so on the threads. It is read as this one.
+/// A sum from which on a vertex is surely met. Nothing is added to a larger one, so that none overflows. How
+/// far a sum gets beyond depends on the order of the edges, and so on the threads. It is read as this one.
 const ENOUGH: u64 = 64 << 48;
 
 /// -ln(1 - q) of an edge that is sampled for certain.
@@ -23,8 +23,9 @@ pub(crate) const BYTES: u64 = 16;
 /// Bytes beside them if there are several relations.
 const BYTES_OF_RELATIONS: u64 = 8;
 
-/// For each vertex and each list of `seeds`, the expected number of steps of the epoch whose batch has the vertex, if the
-/// list has the seeds of one part: `count = seeds.len()` values of a vertex follow each other. `degrees` are those of `edges`.
+/// For each vertex and each list of `seeds`, the expected number of steps of the epoch whose batch has the
+/// vertex, if the list has the seeds of one part: `count = seeds.len()` values of a vertex follow each other.
+/// `degrees` are those of `edges`.
 pub(crate) fn accesses(
     edges: &dyn InEdges,
     degrees: &mut Degrees<'_>,
@@ -57,7 +58,8 @@ pub(crate) fn accesses(
     Ok(missed)
 }
 
-/// How often a step is expected to sample an in-edge of each vertex of a graph with one relation, if a part has the `seeds`.
+/// The expected number of samples of an in-edge of each vertex in a step, in a graph with one relation, if a
+/// part has the `seeds`.
 pub(crate) fn expected_samples(
     edges: &dyn InEdges,
     degrees: &[u32],
@@ -98,7 +100,7 @@ fn fixed(value: f64) -> u64 {
     (value.min(CERTAIN) * ONE) as u64
 }
 
-/// Which of the relations of a level is followed.
+/// Whether a relation is the first or the last that is followed in a level.
 #[derive(Clone, Copy)]
 struct Turn {
     /// The first: it counts the level.
@@ -111,10 +113,11 @@ struct Turn {
 struct Levels {
     /// -ln(1 - q) of the in-edges of each vertex, where q is the probability that one is sampled.
     weights: Buffer<f32>,
-    /// Of each vertex the weights of its out-edges, which give the probability that it is in the level.
+    /// For each vertex the sum of the weights of its out-edges, which gives the probability that it is in the
+    /// level.
     sums: Buffer<u64>,
-    /// Those that give the probability that it is in the next level. Empty if there is one relation: the level is then
-    /// read before they are added up, in its place.
+    /// The sums for the next level. Empty if there is one relation: its sums then replace those of the level,
+    /// which is read before.
     next: Buffer<u64>,
     /// Probability that a vertex is in no level.
     missed: Buffer<f32>,
@@ -137,8 +140,8 @@ impl Levels {
         Ok(Self { weights: Buffer::zeroed(n * count, "access probabilities")?, sums, next, missed, count })
     }
 
-    /// Turns the sums of the level into the weights of its in-edges of a relation: `weight` of the probability that a vertex
-    /// is in the level, and of the vertex.
+    /// Turns the sums of the level into the weights of its in-edges of a relation: `weight` of the
+    /// probability that a vertex is in the level, and of the vertex.
     fn enter(&mut self, turn: Turn, run: &Run, weight: impl Fn(f64, usize) -> f32 + Sync) -> Result<()> {
         let Self { weights, sums, missed, count, .. } = self;
         let (count, size) = (*count, CHUNK * *count);
@@ -191,7 +194,7 @@ impl Levels {
     }
 }
 
-/// Vertices between two looks at the cancel flag.
+/// Vertices between two polls of the cancel flag.
 const CHUNK: usize = 1 << 14;
 
 /// Adds the weights of an edge to the sums of its source.
@@ -219,7 +222,8 @@ mod tests {
 
     #[test]
     fn accesses_of_a_hub_do_not_depend_on_the_threads() {
-        // Every other vertex is a seed and an out-neighbour of the hub, so that its sum ends far above what is enough.
+        // Every other vertex is a seed and an out-neighbour of the hub, so that its sum ends far above what
+        // is enough.
         let n = 150_001_u32;
         let (hub, seeds): (Vec<u32>, Vec<u32>) = (vec![0; n as usize - 1], (1..n).collect());
         let columns = [&hub, &seeds].map(|ids| column(ids));
@@ -244,6 +248,6 @@ mod tests {
         let edges = GraphEdges { records: &records, directions: &Directedness::Directed.into() };
         let (epoch, run) = (Epoch::new(1, 1, &[5]).unwrap(), Run::new(Some(1), None).unwrap());
         let error = crate::traffic::expected_steps(&edges, vec![3], &epoch, &run).unwrap_err();
-        assert!(error.to_string().contains("3 is none of 3 vertices"), "{error}");
+        assert!(error.to_string().contains("3 is not one of 3 vertices"), "{error}");
     }
 }

@@ -21,7 +21,7 @@ pub struct DirectedEdge {
     pub id: u64,
 }
 
-/// Directed edges that can be read again and again, those of each relation on their own. A plain graph has one relation.
+/// Directed edges that can be read again and again, relation by relation. A plain graph has one relation.
 pub trait InEdges: Sync {
     /// Number of vertices. Every end of an edge is below it.
     fn num_vertices(&self) -> u64;
@@ -46,7 +46,8 @@ pub trait InEdges: Sync {
     fn visit(&self, relation: usize, run: &Run, step: &(dyn Fn(&[DirectedEdge]) + Sync)) -> Result<()>;
 }
 
-/// The in-degrees of one relation after the other. The last ones are kept, which are all that a plain graph has.
+/// The in-degrees of one relation after the other. The last ones are kept, which are all that a plain graph
+/// has.
 pub(super) struct Degrees<'a> {
     edges: &'a dyn InEdges,
     known: Option<(usize, Buffer<u32>)>,
@@ -71,7 +72,7 @@ impl<'a> Degrees<'a> {
 pub struct GraphEdges<'a> {
     /// The records.
     pub records: &'a dyn EdgeStream,
-    /// Which directed edges they are.
+    /// The directed edges that they stand for.
     pub directions: &'a Directions,
 }
 

@@ -1,8 +1,9 @@
-//! What an epoch of training does with its seeds.
+//! The batches and fanouts of an epoch of training.
 
 use crate::base::{Error, Result};
 
-/// An epoch: its seeds in random order, `batch_size` of them in each step, and the in-edges sampled from there.
+/// An epoch: its seeds in random order, `batch_size` of them in each step, and the in-edges sampled from
+/// there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Epoch {
     num_seeds: u64,
@@ -12,14 +13,15 @@ pub struct Epoch {
 }
 
 impl Epoch {
-    /// An epoch of `num_seeds` seeds of all parts. `fanouts` has the in-edges per vertex of each hop, from the seeds on.
-    /// -1 takes all.
+    /// An epoch of `num_seeds` seeds of all parts. `fanouts` has the in-edges per vertex of each hop, from
+    /// the seeds on. -1 takes all.
     pub fn new(num_seeds: u64, batch_size: u64, fanouts: &[i64]) -> Result<Self> {
         let fanouts: Vec<_> = fanouts.iter().map(|&fanout| vec![fanout]).collect();
         Self::by_relation(num_seeds, batch_size, &fanouts)
     }
 
-    /// An epoch over a graph with relations: `fanouts` has so many in-edges per vertex by hop and by relation.
+    /// An epoch over a graph with relations: `fanouts` has the number of in-edges per vertex by hop and by
+    /// relation.
     pub fn by_relation(num_seeds: u64, batch_size: u64, fanouts: &[Vec<i64>]) -> Result<Self> {
         if batch_size == 0 {
             return Err(Error::parameter("batch_size", "0 is too few. Use 1 or more"));
@@ -82,8 +84,8 @@ impl Epoch {
         self.batch_size as f64 / self.num_seeds.max(1) as f64
     }
 
-    /// Expected number of steps that a vertex is in which a full batch misses with probability `missed`. The last step may
-    /// have fewer seeds.
+    /// Expected number of steps that a vertex is in which a full batch misses with probability `missed`. The
+    /// last step may have fewer seeds.
     pub fn steps_with(&self, missed: f64) -> f64 {
         let (full, rest) = (self.num_seeds / self.batch_size, self.num_seeds % self.batch_size);
         let rest = rest as f64 / self.batch_size as f64;
@@ -91,10 +93,10 @@ impl Epoch {
     }
 }
 
-/// Refuses seeds that are none of `n` vertices.
+/// Refuses seeds that are not below `n`.
 pub(super) fn check_seeds(seeds: &[u32], n: u64) -> Result<()> {
     match seeds.iter().find(|&&seed| u64::from(seed) >= n) {
         None => Ok(()),
-        Some(seed) => Err(Error::parameter("seeds", format!("{seed} is none of {n} vertices"))),
+        Some(seed) => Err(Error::parameter("seeds", format!("{seed} is not one of {n} vertices"))),
     }
 }

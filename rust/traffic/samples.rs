@@ -1,8 +1,9 @@
 //! Sampled batches of a part, 64 at a time.
 //!
-//! A level is a mask per vertex, with a bit for each batch. An in-edge of a vertex passes each bit on with the probability
-//! that the edge is sampled. Probabilities add up as if the vertices of a level were independent. The masks know that the
-//! neighbours of a seed come together. Where these share neighbours, the probabilities say up to twice as many rows.
+//! A level is a mask per vertex, with a bit for each batch. An in-edge of a vertex passes each bit on with
+//! the probability that the edge is sampled. Probabilities add up as if the vertices of a level were
+//! independent. The masks know that the neighbours of a seed come together. Where these share neighbours, the
+//! probabilities overestimate the rows, by up to a factor of 2.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -17,7 +18,7 @@ const BATCHES: u64 = 64;
 /// Bytes per vertex and part.
 pub(crate) const BYTES: u64 = 24;
 
-/// Which steps are sampled: of several epochs, where one has few.
+/// The steps that are sampled, from several epochs if one has few.
 #[derive(Debug, Clone)]
 pub(crate) struct Samples {
     steps: u64,
@@ -55,8 +56,8 @@ impl Samples {
         self.orders.iter().zip(0..).map(bit).sum()
     }
 
-    /// The batches that have each vertex, for each list of `seeds`, which ascend: the `seeds.len()` masks of a vertex follow
-    /// each other. `before` are the seeds of other lists. `degrees` are those of `edges`.
+    /// The batches that have each vertex, for each list of `seeds`, which ascend: the `seeds.len()` masks of
+    /// a vertex follow each other. `before` are the seeds of other lists. `degrees` are those of `edges`.
     pub(crate) fn masks(
         &self,
         edges: &dyn InEdges,
@@ -136,8 +137,8 @@ fn threshold(fanout: Option<u32>, degree: u32) -> u64 {
     }
 }
 
-/// Some of the bits `bits`, each with the probability `threshold`. The digits of a random number for each bit come from
-/// random words and are compared with those of the threshold, until all bits are decided.
+/// Some of the bits `bits`, each with the probability `threshold`. The digits of a random number for each bit
+/// come from random words and are compared with those of the threshold, until all bits are decided.
 #[inline(always)]
 fn some_of(bits: u64, threshold: u64, key: u64) -> u64 {
     if threshold == 1 << 32 {

@@ -1,4 +1,5 @@
-//! The rows that each part reads and fetches in an epoch, and what a cache of the most accessed ones saves.
+//! The rows that each part reads and fetches in an epoch, and the savings of a cache of the most accessed
+//! ones.
 
 use super::access;
 use super::edges::{Degrees, InEdges};
@@ -31,7 +32,7 @@ pub enum Cache {
 }
 
 impl Cache {
-    /// The most rows that it may hold, for a part of so many rows.
+    /// The most rows that the cache may hold, for a part of `rows` rows.
     fn most(self, rows: u64, types: &Types) -> u64 {
         match self {
             Self::Share(share) => (share * rows as f64) as u64,
@@ -42,7 +43,7 @@ impl Cache {
         }
     }
 
-    /// How many of the best rows, the best first, it holds. `most` is what [`Cache::most`] says.
+    /// The number of the best rows, best first, that the cache holds. `most` is what [`Cache::most`] says.
     fn held(self, most: u64, best: &[u32], types: &Types) -> usize {
         let most = most.min(best.len() as u64) as usize;
         let Self::Bytes(bytes) = self else { return most };
@@ -55,7 +56,7 @@ impl Cache {
     }
 }
 
-/// The types of the vertices, and what a row of each is worth to a cache.
+/// The types of the vertices, and the worth of a row of each to a cache.
 struct Types {
     /// Where each range of vertices of one type ends, and the type.
     ranges: Vec<(u32, u16)>,
@@ -95,7 +96,7 @@ impl Types {
     }
 }
 
-/// What is known of the vertices for a group of parts. The values of a vertex follow each other.
+/// Accesses and samples of all vertices for a group of parts. The values of a vertex follow each other.
 struct Found {
     accesses: Buffer<f32>,
     masks: Buffer<u64>,
@@ -124,8 +125,9 @@ const FIXED: u64 = 4 + 12;
 /// Most parts that are followed together. The values of a vertex then fill a line of the cache.
 const GROUP: u64 = 8;
 
-/// For each vertex the expected number of steps of the epoch whose batch has it, if a part has the `seeds`. It is the mean
-/// of what probabilities and sampled batches say. The first know rare vertices, the second what comes together.
+/// For each vertex the expected number of steps of the epoch whose batch has it, if a part has the `seeds`.
+/// It is the mean of what probabilities and sampled batches say. Probabilities cover rare vertices, and
+/// samples cover vertices that come together.
 pub fn expected_steps(
     edges: &dyn InEdges,
     mut seeds: Vec<u32>,
@@ -145,9 +147,9 @@ pub fn expected_steps(
     Ok(accesses)
 }
 
-/// The traffic of each of `k` parts whose vertices `assignment` names. Each part trains on those of `seeds` that it has. A
-/// cache holds the rows with the most accesses times `worth`, which is that of a row by type. Rows that are worth nothing are
-/// never cached, and do not count for a share.
+/// The traffic of each of `k` parts whose vertices `assignment` names. Each part trains on those of `seeds`
+/// that it has. A cache holds the rows with the most accesses times `worth`, which is that of a row by type.
+/// Rows that are worth nothing are never cached, and do not count for a share.
 pub fn traffic(
     edges: &dyn InEdges,
     (assignment, k): (&[i32], u32),
@@ -195,7 +197,7 @@ fn by_part(assignment: &[i32], k: u32, seeds: &[u32]) -> Result<Vec<Vec<u32>>> {
     let mut lists = vec![Vec::new(); k as usize];
     for &seed in seeds {
         let part = assignment.get(seed as usize).ok_or_else(|| {
-            Error::parameter("seeds", format!("{seed} is none of {} vertices", assignment.len()))
+            Error::parameter("seeds", format!("{seed} is not one of {} vertices", assignment.len()))
         })?;
         lists[*part as usize].push(seed);
     }
@@ -265,8 +267,8 @@ impl Found {
         Ok(of)
     }
 
-    /// Moves the `most` vertices of the largest expectations, times their worth, to the front, in their order. What is
-    /// sampled in the batches of `ranking` counts for all, so that the others can tell what is saved.
+    /// Moves the `most` vertices of the largest expectations, times their worth, to the front, in their
+    /// order. The samples in the batches of `ranking` count for all, so that the others can tell the savings.
     fn most_accessed(
         &self,
         vertices: &mut [u32],

@@ -11,8 +11,8 @@ use crate::exec::each_block;
 /// Weight of a record that is sampled as often as the mean.
 const MEAN: f64 = 1024.0;
 
-/// For each record how often a step samples it as an in-edge, in units of 1/1024 of the mean and at least 1. The seeds of
-/// a step are spread evenly over `parts` ranks.
+/// For each record how often a step samples it as an in-edge, in units of 1/1024 of the mean and at least 1.
+/// The seeds of a step are spread evenly over `parts` ranks.
 pub fn sampling_weights(
     edges: &GraphEdges<'_>,
     seeds: &[u32],
@@ -24,7 +24,7 @@ pub fn sampling_weights(
     let (n, m) = (edges.num_vertices(), edges.records.num_edges());
     check_seeds(seeds, n)?;
     run.require(24 * n + 4 * m, format!("weights of {m} records (4 bytes each, and 24 per vertex)"))?;
-    // A rank has so many seeds of a step, wherever they are.
+    // Each rank has `batch_size` seeds of a step, in whatever part they lie.
     let epoch = Epoch::new(seeds.len() as u64 * u64::from(parts), batch_size, fanouts)?;
     let degrees = edges.in_degrees(0, run)?;
     let expected = access::expected_samples(edges, &degrees, seeds, &epoch, run)?;

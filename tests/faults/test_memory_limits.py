@@ -74,24 +74,24 @@ else:
 
 SHORT_CALLS = {
     "fp.spring(edges, k=4)": (
-        (1, "a run: the system refused"),
+        (1, "a run: the operating system refused"),
         (64, "648.4 MB"),
         (512, "648.4 MB"),
         (1500, None),
     ),
     "fp.spring(path, k=4)": ((1, "mapping the file"), (1500, None)),
     "fp.spring(fp.open_graph(path, io='read'), k=4)": (
-        (1, "a run: the system refused"),
+        (1, "a run: the operating system refused"),
         (24, "spring"),
         (1500, None),
     ),
     "fp.evaluate(path, part)": ((1, "mapping the file"), (1500, None)),
     "fp.convert(path, folder + '/c.bin', relabel=True)": (
-        (1, "a run: the system refused"),
+        (1, "a run: the operating system refused"),
         (24, "mapping the file"),
         (1500, None),
     ),
-    "part.save(folder + '/part.npy')": ((1, "a run: the system refused"), (1500, None)),
+    "part.save(folder + '/part.npy')": ((1, "a run: the operating system refused"), (1500, None)),
 }
 
 

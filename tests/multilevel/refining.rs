@@ -286,7 +286,7 @@ fn old_parts_of_numbers_that_no_partition_has_are_refused() {
     let halo = refused(Goal { objective: Objective::Halo, ..Goal::new(2) });
     assert!(halo.contains("an update lowers the cut"), "{halo}");
     let error = refused(Goal::new(2));
-    assert!(error.contains("vertex 3 has part 2147483646. There are 1048576 parts at most"), "{error}");
+    assert!(error.contains("vertex 3 has part 2147483646. There may be at most 1048576 parts"), "{error}");
 }
 
 #[test]

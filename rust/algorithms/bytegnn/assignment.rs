@@ -7,7 +7,7 @@
 //! With `e = 1 / n`, which no CE above 0 is below, balance decides where edges do not.
 //!
 //! A block that fits nowhere is split in breadth-first order. The best part with slack for its first vertex
-//! takes as many vertices as fit. What is left is placed as a block, until nothing is.
+//! takes as many vertices as fit. The rest is placed as a block, until nothing is left.
 
 use super::blocks::Blocks;
 use super::slack::{Piece, Slack, Total};

@@ -1,7 +1,7 @@
 //! Blocks: each vertex with the centre that reaches it first.
 //!
 //! **Algorithm.** A breadth-first search from all centres at once, level by level. A pass over the records
-//! offers every vertex that has no block yet those of its neighbours in the level before. It takes the one
+//! offers every vertex without a block the blocks of its neighbours in the level before. It takes the one
 //! with the lowest centre. So a vertex gets the block that is nearest, and of several the one with the lowest
 //! id.
 //!
@@ -18,7 +18,7 @@ use crate::sets::Groups;
 pub struct Blocks {
     centres: Buffer<u32>,
     members: Groups,
-    /// How far each vertex of a block is from its centre.
+    /// Distance of each vertex of a block from its centre.
     distance: Buffer<u8>,
 }
 

@@ -63,18 +63,19 @@ words! {
 }
 
 parameters! {
-    /// Partition the vertices around those of the splits, as ByteGNN does: few rows fetched in sampled training.
+    /// Partition the vertices around those of the splits, as ByteGNN does: few rows fetched in sampled
+    /// training.
     ///
-    /// A breadth-first search from every training, validation and test vertex makes blocks: a vertex joins the one that
-    /// reaches it first. Each block goes to a part with many edges to it and few vertices of the splits. Every part gets
-    /// its share of each split. :func:`predict_traffic`, or :func:`compare` with ``fanouts``, says how many rows training
-    /// then fetches. Takes 25 bytes per vertex beside the adjacency.
+    /// A breadth-first search from every training, validation and test vertex makes blocks: a vertex joins
+    /// the one that reaches it first. Each block goes to a part with many edges to it and few vertices of the
+    /// splits. Every part gets its share of each split. :func:`predict_traffic`, or :func:`compare` with
+    /// ``fanouts``, says how many rows training then fetches. Takes 25 bytes per vertex beside the adjacency.
     ///
     /// Warns
     /// -----
     /// CapacityWarning
-    ///     The caps on the splits could not be kept, because some vertices are in several splits. They are raised to what
-    ///     was reached.
+    ///     The caps on the splits could not be kept, because some vertices are in several splits. They are
+    ///     raised to what was reached.
     ///
     /// See Also
     /// --------
@@ -82,18 +83,18 @@ parameters! {
     ///
     /// Notes
     /// -----
-    /// Source: Zheng et al., "ByteGNN: Efficient Graph Neural Network Training at Large Scale", PVLDB 15(6), 2022,
-    /// section 5. Block B goes to the part P with the highest ``(CE + 1 / n) * BS``. Here CE is the number of edges
-    /// between P and B, divided by the vertices of P (0 if P is empty), and ``BS = 1 - a * train / C_train - b * val /
-    /// C_val - c * test / C_test``, with the numbers of such vertices in P, their means over the parts, and ``a, b, c =
-    /// weights``. Of equal parts the one with the larger BS is taken, then that with the fewest vertices, then the lowest.
-    /// Blocks come in the order of their centres' ids. If several blocks reach a vertex at once, it joins that of the
-    /// lowest id.
+    /// Source: Zheng et al., "ByteGNN: Efficient Graph Neural Network Training at Large Scale", PVLDB 15(6),
+    /// 2022, section 5. Block B goes to the part P with the highest ``(CE + 1 / n) * BS``. Here CE is the
+    /// number of edges between P and B, divided by the vertices of P (0 if P is empty), and
+    /// ``BS = 1 - a * train / C_train - b * val / C_val - c * test / C_test``, with the numbers of such
+    /// vertices in P, their means over the parts, and ``a, b, c = weights``. Ties go to the part with the
+    /// larger BS, then the fewest vertices, then the lowest number. Blocks come in the order of their
+    /// centres' ids. If several blocks reach a vertex at once, it joins the block of the lowest id.
     ///
-    /// The paper has no caps. Here a block fits into a part only if all caps are kept and all later training, validation
-    /// and test vertices still fit somewhere. A block that fits nowhere is split in breadth-first order: the best part
-    /// that can take its first vertex takes as many as it can, and the rest is placed as a block. Vertices that no block
-    /// reaches are placed in the end as :func:`ldg` does.
+    /// The paper has no caps. Here a block fits into a part only if all caps are kept and all later training,
+    /// validation and test vertices still fit somewhere. A block that fits nowhere is split in breadth-first
+    /// order: the best part that can take its first vertex takes as many as it can, and the rest is placed as
+    /// a block. Vertices that no block reaches are placed in the end as :func:`ldg` does.
     ///
     /// In a directed graph a vertex samples its in-edges, so blocks hold what reaches their centre.
     ///
@@ -109,17 +110,17 @@ parameters! {
     ///        [0, 0],
     ///        [0, 0]])
     pub struct ByteGnn => "bytegnn", [Vertices];
-    /// ``train``, and if there are any ``val`` and ``test``: vertex ids, or bool masks of length n, or a table.
-    /// It needs ``train``.
+    /// ``train``, and if there are any ``val`` and ``test``: vertex ids, or bool masks of length n, or a
+    /// table. It needs ``train``.
     splits: Option<Splits>;
-    /// Which row of ``train_masks`` (and so on) of shape (s, n) to use.
+    /// The row of ``train_masks`` (and so on) of shape (s, n) to use.
     split: Option<Whole<0, { 1 << 31 }>>;
-    /// How far blocks reach: the number of layers of the model.
+    /// Radius of the blocks: the number of layers of the model.
     hops: Whole<0, 255> = 2;
     /// ``a, b, c`` of the score, from 0 to 1: how much training, validation and test vertices count.
     weights: Shares = vec![1.0 / 3.0; SPLITS];
-    /// "balanced": the score is ``(CE + 1 / n) * BS``. "paper": it is ``CE * BS``, as published. An empty part then scores
-    /// 0, so the first part takes every block with an edge to it until its caps are reached.
+    /// "balanced": the score is ``(CE + 1 / n) * BS``. "paper": it is ``CE * BS``, as published. An empty
+    /// part then scores 0, so the first part takes every block with an edge to it until its caps are reached.
     rule: Rule;
     /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices.
     balance: Ratio = 1.03;

@@ -1,4 +1,4 @@
-//! Which parts have slack for vertices, if all vertices that are still to come must fit, too.
+//! Finds the parts that have slack for vertices, if all later vertices must also fit.
 //!
 //! **Bounds.** One on vertices, and one on each of the three splits. The cap on the vertices of a part is at
 //! least n / k, that on a split at least its vertices / k.
@@ -16,7 +16,7 @@ use super::SPLITS;
 use crate::base::{Result, Run, reserved};
 use crate::capacity::{Load, fits, plus};
 
-/// Bounds: on vertices, then on those of each split.
+/// Number of bounds: on all vertices, then on the vertices of each split.
 pub(crate) const BOUNDS: usize = 1 + SPLITS;
 
 /// Sets of splits.
@@ -39,7 +39,7 @@ impl Piece {
         })
     }
 
-    /// How many of its vertices are in a split of `set`.
+    /// Number of its vertices in a split of `set`.
     fn of(self, set: usize) -> u64 {
         u64::from(self.splits as usize & set != 0)
     }
@@ -84,12 +84,12 @@ impl Slack {
         Ok(slack)
     }
 
-    /// What each part has.
+    /// The loads of all parts.
     pub fn loads(&self) -> &[Load<BOUNDS>] {
         &self.loads
     }
 
-    /// What `part` has.
+    /// The load of `part`.
     #[inline(always)]
     pub fn load(&self, part: u32) -> Load<BOUNDS> {
         self.loads[part as usize]
@@ -106,10 +106,10 @@ impl Slack {
         fits(after, self.cap) && (1..SETS).all(enough)
     }
 
-    /// How many vertices of a piece `part` has slack for, if the first fits. The splits are those of the
-    /// first.
+    /// The number of vertices of a piece that `part` has slack for, if the first fits. The split counts of
+    /// the piece are taken as they are.
     pub fn most(&self, part: u32, piece: Piece) -> u64 {
-        // If some vertices fit, fewer do, too.
+        // If some vertices fit, fewer also fit.
         let (mut most, mut too_many) = (1, piece.vertices + 1);
         while most + 1 < too_many {
             let middle = most.midpoint(too_many);
@@ -143,7 +143,7 @@ impl Slack {
         self.open = std::array::from_fn(|set| self.loads.iter().map(|&load| self.open_in(load, set)).sum());
     }
 
-    /// How many vertices, each in any split of `set`, a part with this load has slack for.
+    /// Number of vertices, each in any split of `set`, that a part with this load has slack for.
     fn open_in(&self, load: Load<BOUNDS>, set: usize) -> u64 {
         let left = |bound: usize| self.cap[bound].saturating_sub(load[bound]);
         let of_splits = (0..SPLITS).filter(|split| set >> split & 1 == 1).map(|split| left(1 + split)).sum();

@@ -40,7 +40,8 @@ impl Grem {
         Ok(halves.into_iter().filter(|half| half.parts > 1).collect())
     }
 
-    /// How many records `problem` reads: those of the first chunk twice, and all twice more to split them.
+    /// Number of records that `problem` reads: the first chunk twice, and all records twice more to split
+    /// them.
     pub(super) fn reads(&self, level: &Level, problem: &Problem) -> u64 {
         let (len, chunk) = (problem.len(), self.chunk_of(level, problem));
         if !self.faithful && len <= chunk {
@@ -88,7 +89,7 @@ impl Grem {
     }
 }
 
-/// Gives the vertices of a problem that fits one chunk all their parts. Those without a record come last.
+/// Gives the vertices of a problem that fits one chunk all their parts. Vertices without a record come last.
 fn whole(level: &Level, problem: &Problem, entries: Entries, offset: &mut [u32], seed: u64) -> Result<()> {
     let caps = vec![level.cap; problem.parts as usize];
     let part_of = seed::partition(entries, offset, &caps, Stage::Whole, seed, level.run)?;

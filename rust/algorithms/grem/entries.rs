@@ -8,14 +8,14 @@ use crate::exec::scan;
 const RANGES: usize = 1024;
 /// Entries of a range that is copied to be ordered. A larger one is sorted in place.
 const MOST_COPIED: usize = 1 << 16;
-/// Entries between two looks at the cancel flag.
+/// Entries between two polls of the cancel flag.
 const STEP: usize = 1 << 14;
 
 /// For each record two entries, a vertex and its neighbour, by vertex. Loops are left out.
 pub(crate) struct Entries(Vec<u64>);
 
 impl Entries {
-    /// Reserves memory for the entries of so many records.
+    /// Reserves memory for the entries of `records` records.
     pub(crate) fn with_capacity(records: u64) -> Result<Self> {
         Ok(Self(reserved(2 * records as usize, "grem: chunk")?))
     }

@@ -21,8 +21,8 @@
 //! 0.545 (0.896). On R-MAT the parts with the core hold most of the edges, since only vertices are bounded.
 //!
 //! **Memory.** [`Grem::needed`]: 16 bytes per vertex, result included, and 4 MB. Each worker takes 36 bytes
-//! per record of a chunk, and 104 bytes for each vertex that the multilevel partitioner sees. Of a first
-//! chunk of half a million records or more it sees clusters, at most one for four vertices. A sub-problem
+//! per record of a chunk, and 104 bytes for each vertex that the multilevel partitioner sees. From a first
+//! chunk of half a million records or more it gets clusters, at most one for four vertices. A sub-problem
 //! that fits one chunk has at most two vertices per record, each with 4 bytes more for each part beyond two,
 //! up to 64.
 //!
@@ -68,7 +68,7 @@ pub(crate) const BYTES_PER_VERTEX: u64 = 16;
 pub(crate) const BYTES_PER_RECORD: u64 = 36;
 /// Bytes per vertex that the multilevel partitioner sees.
 const BYTES_PER_MEMBER: u64 = 112;
-/// A large chunk is clustered before it is partitioned. It has at most one cluster for so many vertices.
+/// A large chunk is clustered before it is partitioned. It has at most one cluster for `CLUSTERED` vertices.
 const CLUSTERED: u64 = 4;
 /// Bytes that sorting and a table of gains hold besides.
 const FIXED_BYTES: u64 = 8 << 20;
@@ -78,7 +78,7 @@ const FIXED_BYTES: u64 = 8 << 20;
 pub enum Chunk {
     /// This share of the records, above 0 and at most 1.
     Share(f64),
-    /// So many records.
+    /// This number of records.
     Records(u64),
 }
 
@@ -95,7 +95,8 @@ impl Chunk {
 
 /// Neighbours of a vertex in a chunk, on average, below which the counts are noise.
 const THIN: f64 = 2.0;
-/// As many bring the cut within a few percent of an offline partitioner's.
+/// Neighbours of a vertex in a chunk, on average, that bring the cut within a few percent of an offline
+/// partitioner's.
 const ENOUGH: f64 = 4.0;
 
 impl Domain for Chunk {
@@ -182,7 +183,7 @@ impl Grem {
 
     /// The largest chunk, in records, whose worker takes at most `available` bytes.
     fn largest_chunk(&self, n: u64, m: u64, available: u64) -> Option<u64> {
-        // A worker takes more for a larger chunk, but for two steps: a large chunk is clustered, and one of
+        // A worker takes more for a larger chunk, with two exceptions: a large chunk is clustered, and one of
         // all records is partitioned whole.
         let (all, clustered) = (m.max(1), (seed::LARGE as u64 / 2).clamp(1, m.max(1)));
         let fits = |chunk: u64| self.of_worker(n, m, chunk) <= available;
@@ -337,18 +338,18 @@ impl Grem {
 parameters! {
     /// Partition the vertices with GREM: recursive bisection of a stream that every chunk refines.
     ///
-    /// The first chunk of each bisection is partitioned in memory. In every later one each vertex counts its neighbours
-    /// on either side, adds four fifths of what it counted before, and goes to the side with more of them. After each
-    /// chunk the vertices that lose least by it leave a side that exceeds its cap. Takes 16 bytes per vertex and 4 MB.
-    /// Each of the at most ``threads`` sub-problems at work takes 36 bytes per record of a chunk and 104 bytes per
-    /// vertex that is partitioned in memory. These are a fourth of the vertices of a chunk, or all if the chunk is
-    /// small.
+    /// The first chunk of each bisection is partitioned in memory. In every later one each vertex counts its
+    /// neighbours on either side, adds four fifths of what it counted before, and goes to the side with more
+    /// of them. After each chunk the vertices that lose least by it leave a side that exceeds its cap. Takes
+    /// 16 bytes per vertex and 4 MB. Each of the at most ``threads`` sub-problems at work takes 36 bytes per
+    /// record of a chunk and 104 bytes per vertex that is partitioned in memory. These are a fourth of the
+    /// vertices of a chunk, or all if the chunk is small.
     ///
     /// Warns
     /// -----
     /// UserWarning
-    ///     If a vertex has fewer than 2 neighbours in a chunk on average. The counts are noise then. The text names a
-    ///     size that is large enough.
+    ///     If a vertex has fewer than 2 neighbours in a chunk on average. The counts are noise then. The text
+    ///     names a size that is large enough.
     ///
     /// See Also
     /// --------
@@ -356,14 +357,16 @@ parameters! {
     ///
     /// Notes
     /// -----
-    /// Source: Armada (Waleffe et al.), section 4. k parts are bisected into ``ceil(k / 2)`` and ``floor(k / 2)``. A
-    /// sub-problem for s parts takes s times the cap of a part, so that the imbalance does not compound. On equal
-    /// counts a vertex stays where it is, and a new one goes to the side with the larger free share of its capacity (of
-    /// equal ones, the first). Vertices without a record in a sub-problem are placed at its end. With ``revise=False``
-    /// the first decision is the last, and no vertex may enter a full side.
+    /// Source: Armada (Waleffe et al.), section 4. k parts are bisected into ``ceil(k / 2)`` and
+    /// ``floor(k / 2)``. A sub-problem for s parts takes s times the cap of a part, so that the imbalance
+    /// does not compound. On equal counts a vertex stays where it is, and a new one goes to the side with the
+    /// larger free share of its capacity (of equal ones, the first). Vertices without a record in a
+    /// sub-problem are placed at its end. With ``revise=False`` the first decision is the last, and no vertex
+    /// may enter a full side.
     ///
-    /// Only vertices are bounded. On graphs with a dense core (R-MAT, k = 32) the smallest cut puts the core into few
-    /// parts, which then hold most of the edges. :func:`multilevel` and :func:`sigma` bound the edges of a part, too.
+    /// Only vertices are bounded. On graphs with a dense core (R-MAT, k = 32) the smallest cut puts the core
+    /// into few parts, which then hold most of the edges. :func:`multilevel` and :func:`sigma` also bound the
+    /// edges of a part.
     ///
     /// Examples
     /// --------
@@ -373,24 +376,25 @@ parameters! {
     /// >>> float(fp.evaluate(two_triangles, part).summary["cut_ratio"][0])
     /// 0.14285714285714285
     pub struct Grem => "grem", [Vertices];
-    /// Size of a chunk. A float, above 0 and at most 1, is its share of the records. An int is its number of records.
-    /// The size changes the result, so it never depends on the memory. A chunk that does not fit raises an error that
-    /// names the largest one that fits. A graph or sub-problem that fits one chunk is partitioned in memory as a whole.
+    /// Size of a chunk. A float, above 0 and at most 1, is its share of the records. An int is its number of
+    /// records. The size changes the result, so it never depends on the memory. A chunk that does not fit
+    /// raises an error that names the largest one that fits. A graph or sub-problem that fits one chunk is
+    /// partitioned in memory as a whole.
     chunk: Chunk = Chunk::Share(0.1);
     /// Rounds over the records of each bisection. The paper makes one.
     passes: Passes = 1;
-    /// Decide again when a vertex comes again. False freezes the first decision. This is streaming greedy partitioning,
-    /// for comparison.
+    /// Decide again when a vertex comes again. False freezes the first decision. This is streaming greedy
+    /// partitioning, for comparison.
     revise: Flag = true;
-    /// Follow the paper's Algorithm 2 to the letter. Old counts are halved. No vertex may enter a full side. A vertex
-    /// still counts on its side when the capacity there is checked. Equal counts send it to the emptier side. A chunk is a
-    /// share of the records of its sub-problem, and no sub-problem is partitioned whole. The cap may be exceeded, so
-    /// the result has none.
+    /// Follow the paper's Algorithm 2 to the letter. Old counts are halved. No vertex may enter a full side.
+    /// A vertex still counts on its side when the capacity there is checked. Equal counts send it to the
+    /// emptier side. A chunk is a share of the records of its sub-problem, and no sub-problem is partitioned
+    /// whole. The cap may be exceeded, so the result has none.
     faithful: Flag = false;
     /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices.
     balance: Ratio = 1.0;
-    /// Refine the partition at the end, as :func:`refine` does. That needs the adjacency (8 bytes per edge, in a temporary
-    /// file where memory is short) and 72 bytes per vertex, and keeps ``balance``.
+    /// Refine the partition at the end, as :func:`refine` does. That needs the adjacency (8 bytes per edge,
+    /// in a temporary file where memory is short) and 72 bytes per vertex, and keeps ``balance``.
     refine: Flag = false;
     /// "random" puts the records in random order first, as the paper does. "file" takes them in their order.
     order: Order;

@@ -1,4 +1,5 @@
-//! A sub-problem: some of the vertices, numbered anew, the records among them, and the parts they are to get.
+//! A sub-problem: some of the vertices, with new numbers, the records among them, and the parts they are to
+//! get.
 
 use std::ops::Range;
 
@@ -27,7 +28,7 @@ impl Problem {
         self.records.end - self.records.start
     }
 
-    /// How many parts each side gets.
+    /// Number of parts of each side.
     pub(crate) fn shares(&self) -> [u32; 2] {
         [self.parts.div_ceil(2), self.parts / 2]
     }

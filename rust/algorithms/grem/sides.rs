@@ -3,7 +3,7 @@
 use super::entries::Entries;
 use crate::base::{Buffer, CancelCheck, Result, Run};
 
-/// What a count is still worth when its vertex comes again: little enough to follow neighbours that moved,
+/// The factor of a count when its vertex comes again: small enough to follow neighbours that moved, large
 /// enough to tell a lead from noise.
 const KEPT: f32 = 0.8;
 

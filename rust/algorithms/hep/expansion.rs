@@ -11,7 +11,7 @@ pub(crate) const HIGH: u32 = NONE - 1;
 
 /// Entries of a list that are looked at together.
 const CHUNK: usize = 64;
-/// How many vertices ahead of its use data is prefetched.
+/// Vertices by which data is prefetched ahead.
 const AHEAD: usize = 4;
 /// Cache lines of a list that are prefetched. The processor prefetches longer lists by itself.
 const LINES: usize = 3;
@@ -52,7 +52,7 @@ struct Expansion<'a> {
     entries: &'a mut [u32],
     vertices: Buffer<Vertex>,
     queue: Queue,
-    /// Which vertices are in the part, and a list of them.
+    /// The vertices in the part, as a set and as a list.
     inside: Bits,
     members: Vec<u32>,
     present: Incidence,
@@ -173,7 +173,7 @@ impl<'a> Expansion<'a> {
                 if let Some(&later) = outside.get(index + AHEAD) {
                     self.prefetch_list(later);
                 }
-                // Of parallel records the first was enough.
+                // The first of parallel records was enough.
                 if !self.is_inside(u) && !self.join(u)? {
                     return Ok(false);
                 }

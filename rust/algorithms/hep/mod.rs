@@ -62,12 +62,12 @@ use crate::partition::{EdgePartition, EdgeParts, Need, Outcome, Partitioner, Pre
 use expansion::{Rule, expand};
 use pruning::{LowGraph, largest_tau, memory_of_largest_tau, most_and_sum};
 
-/// Up to which degree a vertex is low, in mean degrees.
+/// The largest degree of a low vertex, in mean degrees.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Tau {
-    /// So many times the mean degree. 0 streams all records, infinity none.
+    /// A multiple of the mean degree. 0 streams all records, infinity none.
     Value(f64),
-    /// As many as the memory budget allows.
+    /// The largest multiple that the memory budget allows.
     Fit,
 }
 
@@ -103,17 +103,19 @@ impl Domain for Tau {
 parameters! {
     /// Partition the edge records with HEP: in memory where degrees are low, in a stream where they are high.
     ///
-    /// Parts grow one after the other over the records between vertices of low degree. A part takes the vertex that
-    /// brings the fewest new neighbours. Then the records of hubs are streamed to where their ends are. Usually HEP
-    /// makes the fewest replicas of the edge partitioners here, but spreads them less evenly. Takes 12
-    /// bytes for each record between vertices of low degree, 49 bytes and k bits per vertex, and the result.
+    /// Parts grow one after the other over the records between vertices of low degree. A part takes the
+    /// vertex that brings the fewest new neighbours. Then the records of hubs are streamed to where their
+    /// ends are. Usually HEP makes the fewest replicas of the edge partitioners here, but spreads them less
+    /// evenly. Takes 12 bytes for each record between vertices of low degree, 49 bytes and k bits per vertex,
+    /// and the result.
     ///
     /// Notes
     /// -----
     /// Source: Mayer and Jacobsen, "Hybrid Edge Partitioner: Partitioning Large Power-Law Graphs under Memory
-    /// Constraints", SIGMOD 2021. Every record has one part, and no part exceeds the cap. Unlike the published program,
-    /// a record between a vertex of low degree and a hub goes to the part in which the former has given up its last
-    /// neighbour. Vertices begin in random order. A vertex with more records than a part may hold counts as a hub.
+    /// Constraints", SIGMOD 2021. Every record has one part, and no part exceeds the cap. Unlike the
+    /// published program, a record between a vertex of low degree and a hub goes to the part in which the
+    /// former has given up its last neighbour. Vertices begin in random order. A vertex with more records
+    /// than a part may hold counts as a hub.
     ///
     /// Examples
     /// --------
@@ -125,19 +127,20 @@ parameters! {
     pub struct Hep => "hep", [Edges];
     /// A ratio >= 1: no part gets more than ``ceil(balance * m / k)`` records.
     balance: Ratio = 1.05;
-    /// A vertex is of low degree if its degree is at most ``tau`` times the mean. 0 or more. A larger tau takes more
-    /// memory and makes fewer replicas. If it exceeds the memory limit, the error names the largest that fits. "fit"
-    /// chooses that one. It needs ``memory_limit`` and stores the number in ``parameters``.
+    /// A vertex is of low degree if its degree is at most ``tau`` times the mean. 0 or more. A larger tau
+    /// takes more memory and makes fewer replicas. If it exceeds the memory limit, the error names the
+    /// largest that fits. "fit" chooses that one. It needs ``memory_limit`` and stores the number in
+    /// ``parameters``.
     tau: Tau = Tau::Value(10.0);
-    /// Move records in the end where that makes fewer replicas, as :func:`edges_of` does. That needs 2 k bits per vertex
-    /// beside the result.
+    /// Move records in the end where that makes fewer replicas, as :func:`edges_of` does. That needs 2 k bits
+    /// per vertex beside the result.
     refine: Flag = false;
     /// Seed of the order in which vertices begin. None is 0.
     seed: Seed;
 }
 
 impl Hep {
-    /// Most bytes at one time with lists of so many entries, up to `longest` to a list.
+    /// Most bytes at one time with lists of `entries` entries, up to `longest` to a list.
     fn needed(
         &self,
         &Shape { n, m, in_file, .. }: &Shape,

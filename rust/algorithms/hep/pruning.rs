@@ -1,4 +1,4 @@
-//! Which records are in memory: those whose ends both have a low degree.
+//! The records in memory, whose ends both have a low degree.
 
 use std::ops::Range;
 
@@ -75,8 +75,8 @@ pub(crate) fn memory_of_largest_tau(m: u64, threads: usize) -> u64 {
     BYTES_PER_DEGREE * 2 * (m.isqrt() + 1) * (threads as u64 + 1)
 }
 
-/// The largest tau of few digits at which the entries of the lists fit: `fits` is asked with the length of
-/// the longest list, at most, and their number.
+/// The largest tau of few digits at which the lists fit. `fits` gets a bound on the length of the longest
+/// list, and the number of entries.
 pub(crate) fn largest_tau(
     edges: &dyn EdgeStream,
     degrees: &[u32],

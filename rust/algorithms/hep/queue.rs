@@ -10,9 +10,9 @@ use bytemuck::Zeroable;
 
 use crate::base::{Buffer, NONE, Result, Run, prefetch};
 
-/// How many entries ahead of its use a vertex is prefetched.
+/// Entries by which a vertex is prefetched ahead.
 const AHEAD: usize = 16;
-/// Entries between two looks at the cancel flag.
+/// Entries between two polls of the cancel flag.
 const CHECK_EVERY: usize = 1 << 16;
 
 /// The state of a vertex, in a quarter of a cache line.
@@ -21,7 +21,7 @@ const CHECK_EVERY: usize = 1 << 16;
 pub(crate) struct Vertex {
     /// Entries left in its list.
     pub length: u32,
-    /// How many of them lead out of the part, while the vertex is in it.
+    /// Number of them that lead out of the part, while the vertex is in it.
     pub external: u32,
     /// Its entry in the queue, or [`NONE`].
     pub slot: u32,

@@ -70,7 +70,7 @@ pub use model::{Bound, Goal, Objective};
 const LONG: f64 = 10.0;
 
 words! {
-    /// How much work to do, by its name.
+    /// The amount of work, by its name.
     pub enum Work {
         /// See [`Effort::Default`].
         Default = "default",
@@ -86,20 +86,21 @@ words! {
 parameters! {
     /// Partition the vertices with a multilevel scheme: few cut edges, for graphs of any size.
     ///
-    /// Contracts clusters of vertices until the graph is small, partitions that, and improves the parts on the way back.
-    /// Needs, beside the adjacency (8 bytes per edge), 24 bytes per edge (48 for more than 64 parts) and 104 per vertex
-    /// (128 with a second bound). Weighted records add 8 bytes per edge. If a memory limit is too low for that, the
-    /// adjacency and the largest of the contracted graphs lie in temporary files (see ``path``). About 80 bytes per vertex
-    /// are then enough, or 2 to 15 per edge if those are more, and the cut grows by about 1 %. The files take about 40
-    /// bytes per edge beside the adjacency, at most 80. :func:`fastpart.info` says which path each memory limit leads to
-    /// and how long it should take. ``checkpoints`` lets a killed run go on.
+    /// Contracts clusters of vertices until the graph is small, partitions that, and improves the parts on
+    /// the way back. Needs, beside the adjacency (8 bytes per edge), 24 bytes per edge (48 for more than 64
+    /// parts) and 104 per vertex (128 with a second bound). Weighted records add 8 bytes per edge. If a
+    /// memory limit is too low for that, the adjacency and the largest of the contracted graphs lie in
+    /// temporary files (see ``path``). About 80 bytes per vertex are then enough, or 2 to 15 per edge if
+    /// those are more, and the cut grows by about 1 %. The files take about 40 bytes per edge beside the
+    /// adjacency, at most 80. :func:`fastpart.info` says which path each memory limit leads to and how long
+    /// it should take. ``checkpoints`` lets a killed run go on.
     ///
     /// Notes
     /// -----
-    /// Sources: Karypis and Kumar, "Multilevel k-way Partitioning Scheme for Irregular Graphs", 1998; Meyerhenke, Sanders
-    /// and Schulz, "Partitioning Complex Networks via Size-Constrained Clustering", SEA 2014; Gilbert et al., "Jet:
-    /// Multilevel Graph Partitioning on Graphics Processing Units", SISC 2024. The result is the same for any number of
-    /// threads.
+    /// Sources: Karypis and Kumar, "Multilevel k-way Partitioning Scheme for Irregular Graphs", 1998;
+    /// Meyerhenke, Sanders and Schulz, "Partitioning Complex Networks via Size-Constrained Clustering", SEA
+    /// 2014; Gilbert et al., "Jet: Multilevel Graph Partitioning on Graphics Processing Units", SISC 2024.
+    /// The result is the same for any number of threads.
     ///
     /// Examples
     /// --------
@@ -111,60 +112,66 @@ parameters! {
     pub struct Parameters => "multilevel", [Vertices], reads weights;
     /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices.
     balance: Ratio = BALANCE;
-    /// A ratio from 0 to 1: every part gets at least ``floor(min_balance * n / k)`` vertices. Above 0 it is at least one,
-    /// which more parts than vertices cannot have (``CapacityError``). By default parts may be empty.
+    /// A ratio from 0 to 1: every part gets at least ``floor(min_balance * n / k)`` vertices. Above 0 it is
+    /// at least one, which more parts than vertices cannot have (``CapacityError``). By default parts may be
+    /// empty.
     min_balance: Option<Number>;
-    /// A ratio >= 1: no part gets a volume, the sum of its degrees + 1, above ``ceil(volume_balance * (2 m + n) / k)``,
-    /// where m counts edges without loops. By default volumes are not bounded.
+    /// A ratio >= 1: no part gets a volume, the sum of its degrees + 1, above
+    /// ``ceil(volume_balance * (2 m + n) / k)``, where m counts edges without loops. By default volumes are
+    /// not bounded.
     volume_balance: Option<Ratio>;
-    /// Weights, or masks, that the parts share evenly, too, as in :func:`spring`. A list of arrays bounds each of them,
-    /// such as the training, validation and test masks. Up to 8 bounds in all are met in this order: vertices, volume,
-    /// then the arrays. If one of them cannot be met, only its cap is raised.
+    /// Weights, or masks, that the parts also share evenly, as in :func:`spring`. A list of arrays bounds
+    /// each of them, such as the training, validation and test masks. Up to 8 bounds in all are met in this
+    /// order: vertices, volume, then the arrays. If one of them cannot be met, only its cap is raised.
     balance_on: Weighings;
     /// A ratio >= 1: no part gets more than ``ceil(balance_on_ratio * W / k)`` of a total weight W, as in
     /// :func:`spring`.
     balance_on_ratio: Ratio = WEIGHT_BALANCE;
-    /// How large each part is to be relative to the others, as ``[2, 1, 1]``: k finite numbers above 0. Every bound follows
-    /// them: a part of share s has at most ``ceil(balance * n * s / S)`` vertices, where S is the sum of ``sizes``, and at
-    /// least ``floor(min_balance * n * s / S)``. By default all are equal.
+    /// How large each part is to be relative to the others, as ``[2, 1, 1]``: k finite numbers above 0. Every
+    /// bound follows them: a part of share s has at most ``ceil(balance * n * s / S)`` vertices, where S is
+    /// the sum of ``sizes``, and at least ``floor(min_balance * n * s / S)``. By default all are equal.
     sizes: Option<Sizes>;
-    /// The part that each vertex must be in, or -1 where it is free. Or a table with ids and parts, which leaves all other
-    /// vertices free. All bounds count fixed vertices. More of them than the cap of their part are refused
-    /// (``CapacityError``). If they break another bound, its cap is raised.
+    /// The part that each vertex must be in, or -1 where it is free. Or a table with ids and parts, which
+    /// leaves all other vertices free. All bounds count fixed vertices. More of them than the cap of their
+    /// part are refused (``CapacityError``). If they break another bound, its cap is raised.
     fixed: Option<Fixed>;
-    /// Whether fragments of parts, which are all connected components of a part but the largest, move to the parts around
-    /// them, as far as the bounds allow. The cut falls with every move. A warning says how many fragments stay, and
-    /// ``components`` of :func:`evaluate` counts them. By default they stay.
+    /// Whether fragments of parts, which are all connected components of a part but the largest, move to the
+    /// parts around them, as far as the bounds allow. The cut falls with every move. A warning says how many
+    /// fragments stay, and ``components`` of :func:`evaluate` counts them. By default they stay.
     connected: Flag;
-    /// What there should be few of. "cut": edges between parts. "halo": copies of vertices in the parts of their
+    /// The quantity to minimize. "cut": edges between parts. "halo": copies of vertices in the parts of their
     /// neighbours, which is what workers store and send. That takes longer, and cuts more edges.
     objective: Objective;
-    /// How many parts each machine has, as ``[8, 8]``: parts 0 to 7 are on the first, 8 to 15 on the second. The sum is k.
-    /// Few edges between machines then come first, and few between the parts of a machine second. That takes four to five
-    /// times as long, but with ``effort="quick"`` hardly longer.
+    /// Number of parts on each machine, as ``[8, 8]``: parts 0 to 7 are on the first, 8 to 15 on the second.
+    /// The sum is k. Few edges between machines then come first, and few between the parts of a machine
+    /// second. That takes four to five times as long, but with ``effort="quick"`` hardly longer.
     machines: Option<Integers>;
-    /// "fast": a single attempt with hardly any refinement. "quick": two attempts with little refinement. "default":
-    /// several attempts. "best": the same, then rounds of improvement, in each of which another partition is made or the
-    /// best is coarsened again. They end with the first that gains less than 1.5 %, or with ``rounds`` or ``time_limit``
-    /// when two in a row gain less than 0.5 %.
+    /// "fast": a single attempt with hardly any refinement. "quick": two attempts with little refinement.
+    /// "default": several attempts. "best": the same, then rounds of improvement, in each of which another
+    /// partition is made or the best is coarsened again. They end with the first that gains less than 1.5 %,
+    /// or with ``rounds`` or ``time_limit`` when two in a row gain less than 0.5 %.
     effort: Work;
-    /// Seconds after which no further round begins. Only with ``effort="best"``. By default time does not matter. The
-    /// number of rounds stands in ``parameters`` of the result. With that as ``rounds`` the result is the same anywhere.
+    /// Seconds after which no further round begins. Only with ``effort="best"``. By default time does not
+    /// matter. The number of rounds stands in ``parameters`` of the result. With that as ``rounds`` the
+    /// result is the same anywhere.
     time_limit: Option<Number>;
     /// Most rounds of improvement. Only with ``effort="best"``, which makes at most 16 by default.
     rounds: Option<Whole<1, MOST_ROUNDS>>;
-    /// Where the graphs on the way lie. "memory": all in memory. "one_level", "two_levels": the largest one or two of them
-    /// in temporary files, and the rest in memory. By default the first of these that fits the memory limit. It
-    /// stands in ``parameters`` of the result. With that as ``path``, and with ``sample``, the result is the same anywhere.
+    /// Where the graphs on the way lie. "memory": all in memory. "one_level", "two_levels": the largest one
+    /// or two of them in temporary files, and the rest in memory. By default the first of these that fits the
+    /// memory limit. It stands in ``parameters`` of the result. With that as ``path``, and with ``sample``,
+    /// the result is the same anywhere.
     path: Option<Path>;
-    /// A share above 0 and at most 1. Only with ``path="one_level"`` or ``path="two_levels"``: of the edges of the last
-    /// graph in files a sample is kept if they are more than this share of those of the given graph, but at least 10 per
-    /// vertex. By default the largest of a few shares that fits the memory limit. It stands in ``parameters``.
+    /// A share above 0 and at most 1. Only with ``path="one_level"`` or ``path="two_levels"``: of the edges
+    /// of the last graph in files a sample is kept if they are more than this share of those of the given
+    /// graph, but at least 10 per vertex. By default the largest of a few shares that fits the memory limit.
+    /// It stands in ``parameters``.
     sample: Option<Number>;
-    /// A folder for what has been found so far, if levels lie in temporary files. It is made if it is missing. A run that
-    /// was killed goes on from there when it is called with the same graph and parameters, and gives the same partition.
-    /// Other parameters are refused (``ParameterError``). When the partition is done its files are removed.
-    /// Other files in the folder are left alone. Its own take as much as the temporary files.
+    /// A folder for what has been found so far, if levels lie in temporary files. It is made if it is
+    /// missing. A run that was killed goes on from there when it is called with the same graph and
+    /// parameters, and gives the same partition. Other parameters are refused (``ParameterError``). When the
+    /// partition is done its files are removed. Other files in the folder are left alone. Its own take as
+    /// much as the temporary files.
     checkpoints: Option<Folder>;
     /// Seed of the orders, the attempts and the ties: 0 to 2**64 - 1. None is 0.
     seed: Seed;

@@ -30,8 +30,8 @@ use crate::graph::Csr;
 use crate::partition::validate_start;
 use crate::sets::Groups;
 
-/// Vertices of a cluster of the first level, at most, and by how much more a cluster of each further level
-/// may hold.
+/// Most vertices of a cluster of the first level, and the factor by which clusters of each further level may
+/// be larger.
 const SMALLEST: u64 = 16;
 const GROWTH: u64 = 8;
 /// Rounds of label propagation.
@@ -44,7 +44,8 @@ const CLUSTERS: u64 = 16;
 /// Bytes per entry of a contraction in files.
 const ENTRY_IN_FILES: u64 = 20;
 
-/// The ids of the vertices in their new order. With parts, those of part 0 come first, then those of part 1.
+/// The ids of the vertices in their new order. With parts, the vertices of part 0 come first, then part 1,
+/// and so on.
 pub fn order(csr: &Csr, parts: Option<(&[u32], u32)>, seed: u64, run: &Run) -> Result<Buffer<u32>> {
     let (n, entries) = (csr.graph().n, csr.num_entries());
     parts.map_or(Ok(()), |(part_of, k)| validate_start(part_of, k, n))?;

@@ -17,7 +17,7 @@ use crate::graph::Csr;
 /// Bytes per vertex at the peak, adjacency and scratch space not counted.
 pub(crate) const BYTES_PER_VERTEX: u64 = 20;
 
-/// What the parts get evenly when clusters are mapped to them.
+/// The weight that parts get evenly when clusters are mapped to them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weight {
     /// Vertices: for partitions of vertices.

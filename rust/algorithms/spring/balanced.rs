@@ -40,7 +40,7 @@ fn place<'a>(
     Ok(placing)
 }
 
-/// The vertices of each cluster, resolved, in id order. Behind them, as the last group, those of none.
+/// The vertices of each cluster, resolved, in id order. The last group has the vertices without a cluster.
 fn members(clusters: &Clusters, run: &Run) -> Result<Groups> {
     let count = clusters.size.len();
     let mut sizes: Buffer<u32> = Buffer::zeroed(count + 1, "spring: sizes of the clusters")?;

@@ -11,7 +11,7 @@
 //! cluster of smaller volume to the other's cluster. [`merging`] merges small clusters, smallest first, into
 //! the cluster that the richest neighbour of their representative lies in. [`assignment`] deals the clusters,
 //! largest first, to the part with the fewest vertices, and splits what would break the cap. With weights to
-//! balance on ([`crate::capacity`]), a merged cluster keeps its share of the weight, too, and [`balanced`]
+//! balance on ([`crate::capacity`]), a merged cluster also keeps its share of the weight, and [`balanced`]
 //! takes the place of the last step.
 //!
 //! **Parallelism.** Degrees are counted by all threads. Clustering works in batches whose bounds depend on
@@ -42,8 +42,8 @@ use crate::partition::{Need, Outcome, Partitioner, Prepared, Shape, VertexPartit
 /// Bytes per vertex at the peak, result included.
 pub(crate) const BYTES_PER_VERTEX: u64 = 32;
 
-/// What weights to balance on add to it: what the weights of clusters and the members of clusters take later
-/// is less than what is freed before.
+/// Bytes per vertex that weights to balance on add. The weights and members of clusters take less later than
+/// was freed before.
 pub(crate) const BYTES_PER_WEIGHT: u64 = 4;
 
 /// Buffers that do not depend on the graph.
@@ -52,20 +52,20 @@ pub(crate) const FIXED_BYTES: u64 = 8 << 20;
 parameters! {
     /// Partition the vertices with SPRING, from two passes over the edges.
     ///
-    /// Clusters the stream (Hollocou's rule), merges small clusters into that of their representative's richest
-    /// neighbour, and deals the clusters to the parts, largest first. Takes 32 bytes per vertex for any number of
-    /// edges.
+    /// Clusters the stream (Hollocou's rule), merges small clusters into that of their representative's
+    /// richest neighbour, and deals the clusters to the parts, largest first. Takes 32 bytes per vertex for
+    /// any number of edges.
     ///
     /// Notes
     /// -----
-    /// Source: SDT-GNN, section III-B, Algorithm 1. The paper leaves ties open. Here the richest neighbour and the
-    /// representative are those of the lowest id, the cluster is the one that appeared first, the part is the lowest.
-    /// The order of the stream matters. A sorted file is fine.
+    /// Source: SDT-GNN, section III-B, Algorithm 1. The paper leaves ties open. Here the richest neighbour
+    /// and the representative are those of the lowest id, the cluster is the one that appeared first, the
+    /// part is the lowest. The order of the stream matters. A sorted file is fine.
     ///
     /// With ``balance_on``, clusters merge up to ``balance_on_ratio * W / k`` weight. They go to the part
-    /// with capacity left under both caps whose larger relative load (vertices / n, weight / W) is smallest. A cluster that fits nowhere is split
-    /// by the same rule. A vertex that fits nowhere takes the place of a lighter one, which goes to a part that
-    /// can take it.
+    /// with capacity left under both caps whose larger relative load (vertices / n, weight / W) is smallest.
+    /// A cluster that fits nowhere is split by the same rule. A vertex that fits nowhere takes the place of a
+    /// lighter one, which goes to a part that can take it.
     ///
     /// Examples
     /// --------
@@ -78,10 +78,11 @@ parameters! {
     pub struct Spring => "spring", [Vertices];
     /// ``beta`` of the paper, a ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices.
     balance: Ratio = 1.05;
-    /// Weights of the vertices, each 0 to 2**32 - 1, or a mask. The parts also share the sum W of the weights evenly.
-    /// With the mask of the training vertices, each part gets its share of the training. Takes 4 bytes more per vertex,
-    /// 8 unless the array is uint32. A table with ids beside the weights is matched by the ids. If some vertex fits
-    /// nowhere under both caps, all vertices are dealt by weight alone, with a warning. This never happens with masks.
+    /// Weights of the vertices, each 0 to 2**32 - 1, or a mask. The parts also share the sum W of the weights
+    /// evenly. With the mask of the training vertices, each part gets its share of the training. Takes 4
+    /// bytes more per vertex, 8 unless the array is uint32. A table with ids beside the weights is matched by
+    /// the ids. If some vertex fits nowhere under both caps, all vertices are dealt by weight alone, with a
+    /// warning. This never happens with masks.
     balance_on: Option<Weighing>;
     /// A ratio >= 1: no part gets more weight than ``ceil(balance_on_ratio * W / k)``, or than
     /// ``ceil(W / k) + max(balance_on)``, if that is more and the weights are not all 0 or 1.
@@ -90,13 +91,15 @@ parameters! {
     seed: Seed;
     /// Rounds of clustering over the stream. The paper makes one.
     passes: Passes = 1;
-    /// Number of records that are decided against the same state. 1 is the paper's sequential rule. Default: 1 below
-    /// 2**18 records, else 1,024 growing to 65,536. It changes the result slightly. The number of threads never does.
+    /// Number of records that are decided against the same state. 1 is the paper's sequential rule. Default:
+    /// 1 below 2**18 records, else 1,024 growing to 65,536. It changes the result slightly. The number of
+    /// threads never does.
     batch: Option<Batch>;
-    /// Split clusters that fit nowhere, so that the cap is met exactly. False is the paper's rule, which can exceed it.
-    /// ``balance_on`` needs True.
+    /// Split clusters that fit nowhere, so that the cap is met exactly. False is the paper's rule, which can
+    /// exceed it. ``balance_on`` needs True.
     strict: Flag = true;
-    /// Number of non-loop records at each vertex (uint32, length n), if known. Saves the pass that counts them.
+    /// Number of non-loop records at each vertex (uint32, length n), if known. Saves the pass that counts
+    /// them.
     degrees: Option<Known>;
 }
 

@@ -11,11 +11,11 @@
 //!    (ties: the lower id) each goes to the part with the least volume (ties: the lowest).
 //! 3. *Pre-partitioning*: a record whose ends have clusters in the same part goes to that part. A part takes
 //!    the first `cap = ceil(balance * m / k)` of these records.
-//! 4. *Streaming* over the other records, in order. `Linear` (2PS-L) considers two parts only, those of the
+//! 4. *Streaming* over the other records, in order. `Linear` (2PS-L) considers only the two parts of the
 //!    clusters of the ends. The larger of `g_u + g_v + s_u + s_v` wins: `g_u = 2 - d(u) / (d(u) + d(v))` if
 //!    `u` is in the part, and `s_u = vol(C_u) / (vol(C_u) + vol(C_v))` if it is that of u's cluster, each
 //!    else 0. Full parts do not count. If both are full, the hash of the end of higher degree chooses the
-//!    part (ties: the lower id). If that is full, too, the part with the fewest records is taken. `Hdrf`
+//!    part (ties: the lower id). If that is also full, the part with the fewest records is taken. `Hdrf`
 //!    (2PS-HDRF) takes the largest `g_u + g_v + (Lmax - L_p) / Lmax` of all parts below the cap. Ties: the
 //!    lowest part.
 //! 5. *Loops* last ([`loops`]).
@@ -91,25 +91,25 @@ fn place(clusters: BoundedClustering, k: u32, run: &Run) -> Result<Buffer<Vertex
 parameters! {
     /// Partition the edge records by the clusters of their ends (2PS-L, 2PS-HDRF).
     ///
-    /// Clusters the vertices in one pass over the stream, deals the clusters to the parts, gives the records within a
-    /// part to it, and scores the others. Takes 40 bytes per vertex, or 16 and ``8 * ceil(k / 64)`` if that is more, up
-    /// to 9 MB of buffers, and the result.
+    /// Clusters the vertices in one pass over the stream, deals the clusters to the parts, gives the records
+    /// within a part to it, and scores the others. Takes 40 bytes per vertex, or 16 and ``8 * ceil(k / 64)``
+    /// if that is more, up to 9 MB of buffers, and the result.
     ///
     /// Notes
     /// -----
-    /// Source: Mayer, Orujzade, Jacobsen, "Out-of-Core Edge Partitioning at Linear Run-Time", ICDE 2022. Degrees are
-    /// exact. Clusters have a volume of at most ``vol(V) / k`` unless a single vertex has more. With
-    /// ``g_u = 2 - d(u) / (d(u) + d(v))`` where u is in the part already, else 0, and
+    /// Source: Mayer, Orujzade, Jacobsen, "Out-of-Core Edge Partitioning at Linear Run-Time", ICDE 2022.
+    /// Degrees are exact. Clusters have a volume of at most ``vol(V) / k`` unless a single vertex has more.
+    /// With ``g_u = 2 - d(u) / (d(u) + d(v))`` where u is in the part already, else 0, and
     /// ``s_u = vol(C_u) / (vol(C_u) + vol(C_v))`` in the part of u's cluster, else 0:
     ///
-    /// - "linear" takes the part with the larger ``g_u + g_v + s_u + s_v`` of two parts. If one is full, it takes the
-    ///   other. (The published program hashes then, which makes more replicas.) If both are full, it takes
-    ///   ``splitmix64(w ^ seed) % k`` of the end w of higher degree (of equal ones, the lower id). If that is full,
-    ///   too, it takes the part with the fewest records.
+    /// - "linear" takes the part with the larger ``g_u + g_v + s_u + s_v`` of two parts. If one is full, it
+    ///   takes the other. (The published program hashes then, which makes more replicas.) If both are full,
+    ///   it takes ``splitmix64(w ^ seed) % k`` of the end w of higher degree (of equal ones, the lower id).
+    ///   If that is also full, it takes the part with the fewest records.
     /// - "hdrf" takes the part with the largest ``g_u + g_v + (Lmax - L) / Lmax`` of all parts below the cap.
     ///
-    /// Ties go to the lowest part. Records within a part that is full are placed with the others. Loops are placed
-    /// after all other records, each in the least loaded part that holds its vertex.
+    /// Ties go to the lowest part. Records within a part that is full are placed with the others. Loops are
+    /// placed after all other records, each in the least loaded part that holds its vertex.
     ///
     /// Examples
     /// --------
@@ -118,15 +118,16 @@ parameters! {
     /// >>> fp.two_phase(two_triangles, k=2, balance=1.1).assignment
     /// array([0, 0, 0, 1, 1, 1, 0], dtype=uint8)
     pub struct TwoPhase => "two_phase", [Edges];
-    /// How a record between two parts is placed. "linear" (2PS-L) scores the parts of its ends' clusters, in a time
-    /// that does not grow with k. "hdrf" (2PS-HDRF) scores all parts and makes fewer replicas.
+    /// How a record between two parts is placed. "linear" (2PS-L) scores the parts of its ends' clusters, in
+    /// a time that does not grow with k. "hdrf" (2PS-HDRF) scores all parts and makes fewer replicas.
     scoring: Scoring;
     /// A ratio >= 1: no part gets more than ``ceil(balance * m / k)`` records.
     balance: Ratio = 1.05;
     /// Seed of the hash that places records whose two parts are full. None is 0.
     seed: Seed;
-    /// Number of records that are clustered against the same state. 1 is the rule as published. Default: 1 below 2**18
-    /// records, else 1,024 growing to 65,536. It changes the result slightly. The number of threads never does.
+    /// Number of records that are clustered against the same state. 1 is the rule as published. Default: 1
+    /// below 2**18 records, else 1,024 growing to 65,536. It changes the result slightly. The number of
+    /// threads never does.
     batch: Option<Batch>;
 }
 

@@ -10,7 +10,7 @@ pub(super) struct Candidate {
     pub(super) ends: [u32; 2],
     /// Parts of the clusters of the ends.
     pub(super) parts: [u32; 2],
-    /// What a part gains that holds the end: `2 - d(u) / (d(u) + d(v))`.
+    /// The gain of a part that holds the end: `2 - d(u) / (d(u) + d(v))`.
     pub(super) gains: [f64; 2],
     /// Share of the cluster of the first end in the volume of both.
     pub(super) share: f64,
@@ -58,7 +58,7 @@ impl State {
         self.gain(candidate, part) + of_cluster(0, candidate.share) + of_cluster(1, 1.0 - candidate.share)
     }
 
-    /// What the ends in `part` are worth.
+    /// The gain of the ends in `part`.
     #[inline(always)]
     fn gain(&self, candidate: &Candidate, part: u32) -> f64 {
         let [gain_u, gain_v] = [0, 1].map(|index| {

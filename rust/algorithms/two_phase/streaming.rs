@@ -18,7 +18,7 @@ pub(super) fn memory(m: u64) -> u64 {
     pipeline::memory(m, BYTES_PER_RECORD)
 }
 
-/// The records that one thread gathers at a time, and what the score needs of those without a part.
+/// The records that one thread gathers at a time, and the terms of the score for records without a part.
 #[derive(Default)]
 struct Candidates {
     slice: Slice,

@@ -1,4 +1,4 @@
-//! The one rule about folders: fastpart replaces and removes what it has listed itself, and nothing else.
+//! The one rule about folders: fastpart replaces and removes only entries that it has listed itself.
 
 use std::collections::HashSet;
 use std::io::ErrorKind;
@@ -53,7 +53,8 @@ impl Entries {
         Err(Error::parameter("out", what))
     }
 
-    /// Collects what is below `folder` of the directory and not among the entries. A foreign folder is named as a whole.
+    /// Collects what is below `folder` of the directory and not among the entries. A foreign folder is named
+    /// as a whole.
     fn collect(&self, directory: &Path, folder: &Path, foreign: &mut Vec<PathBuf>) -> std::io::Result<()> {
         for entry in std::fs::read_dir(directory.join(folder))? {
             let entry = entry?;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::base::system::{self, FileExt as _};
 
-/// What may fail between the first byte and the last name.
+/// The operations of an output that may fail.
 pub(super) trait Fs: Sync {
     /// Creates a file that must not exist, with the permissions that the umask leaves.
     fn create(&self, path: &Path) -> io::Result<File>;
@@ -20,7 +20,7 @@ pub(super) trait Fs: Sync {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Exchanges two names in one step.
     fn exchange(&self, one: &Path, other: &Path) -> io::Result<()>;
-    /// Removes a file, or a directory and all below. What is absent is removed already.
+    /// Removes a file, or a directory and all below. A path that does not exist counts as removed.
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Forces the names in a directory to the disk.
     fn sync_dir(&self, path: &Path) -> io::Result<()>;

@@ -1,14 +1,15 @@
 //! Files and directories that appear whole or not at all.
 //!
-//! Everything is written to a sibling `.NAME.tmp-PID.COUNT`, forced to the disk, and only then renamed. A file is
-//! renamed by `rename`. A directory that replaces another is exchanged with it in one step. A failure, a cancelled
-//! run or a dropped value leaves the old target and no temporary. Some file systems, and some systems, cannot exchange.
-//! There the old directory becomes `.NAME.old-PID.COUNT` between two renames. A crash at that moment leaves it
-//! under that name, and it must be renamed back by hand.
+//! Everything is written to a sibling `.NAME.tmp-PID.COUNT`, forced to the disk, and only then renamed. A
+//! file is renamed by `rename`. A directory that replaces another is exchanged with it in one step. A
+//! failure, a cancelled run or a dropped value leaves the old target and no temporary. Some file systems, and
+//! some systems, cannot exchange. There the old directory becomes `.NAME.old-PID.COUNT` between two renames.
+//! A crash at that moment leaves it under that name, and it must be renamed back by hand.
 //!
-//! A process that is killed leaves its temporary behind. The next writer of the same name removes it. A lock on the
-//! temporary tells whether its writer is alive. The process id cannot tell that, since it means nothing in another
-//! container or on another host of a shared disk. Left-overs stay on file systems without locks.
+//! A process that is killed leaves its temporary behind. The next writer of the same name removes it. A lock
+//! on the temporary tells whether its writer is alive. The process id cannot tell that, since it means
+//! nothing in another container or on another host of a shared disk. Left-overs stay on file systems without
+//! locks.
 
 mod entries;
 mod fs;
@@ -24,12 +25,13 @@ use self::fs::{Fs, RealFs};
 use super::error::{Error, Result, shown};
 use super::system;
 
-/// Bytes that [`AtomicFile`]'s [`Write`] collects before it calls the system.
+/// Bytes that [`AtomicFile`]'s [`Write`] collects before it calls the operating system.
 const BUFFER: usize = 1 << 18;
 
 /// A file that gets its name at [`AtomicFile::commit`]. If it is dropped before, nothing is left of it.
 ///
-/// [`Write`] appends and [`AtomicFile::write_at`] places. A caller may append a header and place what follows.
+/// [`Write`] appends and [`AtomicFile::write_at`] places. A caller may append a header and place what
+/// follows.
 pub struct AtomicFile {
     temp: Temp,
     buffer: Vec<u8>,
@@ -114,7 +116,8 @@ pub struct AtomicDir {
 }
 
 impl AtomicDir {
-    /// Begins to write the directory `target`. A directory there is replaced only if all that it holds is `owned`.
+    /// Begins to write the directory `target`. A directory there is replaced only if all that it holds is
+    /// `owned`.
     pub fn create(target: &Path, owned: Entries) -> Result<AtomicDir> {
         Self::create_on(&RealFs, target, owned)
     }
@@ -227,7 +230,8 @@ impl Place {
         prefix
     }
 
-    /// Removes the temporaries of writers that died. Whatever fails here fails harmlessly: the leftover stays.
+    /// Removes the temporaries of writers that died. Whatever fails here fails harmlessly: the leftover
+    /// stays.
     fn sweep(&self, fs: &dyn Fs) {
         let prefix = self.prefix("tmp");
         for entry in std::fs::read_dir(self.directory()).into_iter().flatten().flatten() {
@@ -253,7 +257,8 @@ impl Place {
     }
 }
 
-/// Whether the end of a name is `PID.COUNT`, as [`Place::sibling`] writes it. Any other name is somebody else's.
+/// Whether the end of a name is `PID.COUNT`, as [`Place::sibling`] writes it. Any other name is somebody
+/// else's.
 fn is_of_a_writer(end: &[u8]) -> bool {
     let mut numbers = end.split(|&byte| byte == b'.');
     let mut number =
@@ -332,7 +337,7 @@ impl Temp {
 
 impl Drop for Temp {
     fn drop(&mut self) {
-        // A forked child drops its copy, too. The temporary is its parent's.
+        // A forked child also drops its copy. The temporary is its parent's.
         if !self.placed && self.owner == std::process::id() {
             let _ = self.fs.remove(&self.path);
         }

@@ -170,8 +170,8 @@ fn any_call_of_a_directory_may_fail() {
             }
             assert_eq!(now.is_some(), old || failures == 7);
         }
-        // create, two files, two directories, rename, sync of the parent. If there is an old one, its exchange
-        // (or two renames) and removal come on top.
+        // create, two files, two directories, rename, sync of the parent. If there is an old one, its
+        // exchange (or two renames) and removal come on top.
         assert_eq!(failures, if !old { 7 } else { 8 + usize::from(exchanges) + 2 * usize::from(!exchanges) });
     }
 }

@@ -1,15 +1,15 @@
 //! Reads of files by the asynchronous calls of the kernel, `io_submit` and `io_getevents`.
 //!
-//! One thread has many reads under way, without a switch of threads for each: they take a third of the processor time
-//! of 64 threads that wait for one read each (60,000 blocks of 4 KiB: 0.15 s instead of 0.48 s), and are as fast.
-//! Control groups and containers allow these calls more often than `io_uring`. The kernel only reads asynchronously
-//! past the page cache.
+//! One thread has many reads under way, without a switch of threads for each: they take a third of the
+//! processor time of 64 threads that wait for one read each (60,000 blocks of 4 KiB: 0.15 s instead of 0.48
+//! s), and are as fast. Control groups and containers allow these calls more often than `io_uring`. The
+//! kernel only reads asynchronously past the page cache.
 
 use std::fs::File;
 use std::io::{Error, ErrorKind, Result};
 use std::os::fd::AsRawFd;
 
-/// What the kernel calls a context.
+/// A context of the kernel's asynchronous I/O.
 type Context = libc::c_ulong;
 
 /// `struct iocb` of `linux/aio_abi.h`, little endian: a read to do.
@@ -52,7 +52,7 @@ pub(crate) struct Reads {
 }
 
 impl Reads {
-    /// At most so many reads at a time. The system may have none left, or not allow them.
+    /// A queue for `most` reads at a time. The operating system may have no queue left, or not allow one.
     pub(crate) fn new(most: usize) -> Result<Self> {
         let mut context: Context = 0;
         // SAFETY: it writes the context, which is 0 before, as the call demands.
@@ -60,11 +60,11 @@ impl Reads {
         Ok(Self { context, events: vec![Event::default(); most], under_way: 0 })
     }
 
-    /// Begins a read of so many bytes at `offset` into `buffer`. It has a number to know it by.
+    /// Begins a read of `bytes` bytes at `offset` into `buffer`. `number` identifies the read.
     ///
     /// # Safety
-    /// Nobody uses the buffer until [`Self::wait`] has told that the read is done, or the value is dropped, and the
-    /// file stays open.
+    /// Nobody uses the buffer until [`Self::wait`] has told that the read is done, or the value is dropped,
+    /// and the file stays open.
     pub(crate) unsafe fn begin(
         &mut self,
         number: usize,
@@ -97,13 +97,13 @@ impl Reads {
         Ok(())
     }
 
-    /// Waits until at least `least` reads are done, and returns the number and the bytes of each. Also none, after a
-    /// signal.
+    /// Waits until at least `least` reads are done, and returns the number and the bytes of each. Also none,
+    /// after a signal.
     pub(crate) fn wait(&mut self, least: usize) -> Result<impl Iterator<Item = (usize, Result<usize>)>> {
         let least = least.min(self.under_way) as libc::c_long;
         let (most, events) = (self.events.len() as libc::c_long, self.events.as_mut_ptr());
         let no_limit = std::ptr::null::<libc::timespec>();
-        // SAFETY: it writes at most so many events.
+        // SAFETY: it writes at most `most` events.
         let found =
             unsafe { libc::syscall(libc::SYS_io_getevents, self.context, least, most, events, no_limit) };
         let found = match answer(found) {
@@ -122,7 +122,7 @@ impl Drop for Reads {
     }
 }
 
-/// The answer of a call: what it returned, or the error that libc put aside.
+/// The answer of a call: the returned value, or the error that libc put aside.
 fn answer(returned: i64) -> Result<i64> {
     if returned < 0 { Err(Error::last_os_error()) } else { Ok(returned) }
 }

@@ -21,8 +21,8 @@ pub(crate) fn exchange(one: &Path, other: &Path) -> io::Result<()> {
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Takes the disk that these bytes of a file need, and makes the file as long: a write through a map that finds the disk
-/// full would end the process.
+/// Takes the disk that these bytes of a file need, and makes the file as long: a write through a map that
+/// finds the disk full would end the process.
 pub(crate) fn allocate(file: &File, bytes: Range<u64>) -> io::Result<()> {
     let (start, len) = (bytes.start as libc::off_t, (bytes.end - bytes.start) as libc::off_t);
     // SAFETY: a call on an open file.
@@ -42,7 +42,7 @@ pub(crate) fn open_direct(path: &Path) -> Option<File> {
     OpenOptions::new().read(true).custom_flags(libc::O_DIRECT | libc::O_NONBLOCK).open(path).ok()
 }
 
-/// Tells the system that reads go to any place of a file: what follows them is not to be read, too.
+/// Tells the operating system that reads of a file are at random places, so it does not read ahead.
 pub(crate) fn expect_random(file: &File) {
     // SAFETY: advice on an open file, which changes nothing. Refused, more is read.
     unsafe {
@@ -50,7 +50,7 @@ pub(crate) fn expect_random(file: &File) {
     }
 }
 
-/// Gives free pages of all heaps back. The heap of a thread keeps what it had once, and there is one for each thread.
+/// Returns the free pages of all heaps. Each thread has a heap, which otherwise keeps its pages.
 pub(crate) fn trim_heaps() {
     // SAFETY: the allocator locks its heaps, and touches free pages only.
     #[cfg(target_env = "gnu")]

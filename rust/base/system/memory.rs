@@ -1,4 +1,4 @@
-//! How much memory Linux leaves this process.
+//! The memory that Linux leaves this process.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,10 +18,10 @@ fn kilobytes(path: &Path, key: &str) -> Option<u64> {
     line.trim().trim_end_matches("kB").trim().parse::<u64>().ok().map(|kb| kb * 1024)
 }
 
-/// What is left below the tightest limit between this process's control group and the root.
+/// Bytes left below the tightest limit between this process's control group and the root.
 ///
-/// Pages of written files are free once they are on the disk. The system writes them when memory is short, but not before.
-/// So where they take more than what is left, this waits until they are written.
+/// Pages of written files are free once they are on the disk. The operating system writes them when memory is
+/// short, but not before. So if they take more than is left, this waits until they are written.
 fn cgroup_headroom() -> Option<u64> {
     let tightest = tightest_group()?;
     if tightest.unwritten <= tightest.free {
@@ -32,7 +32,7 @@ fn cgroup_headroom() -> Option<u64> {
     tightest_group().map(|group| group.free)
 }
 
-/// What the limit of a control group leaves.
+/// Bytes that the limit of a control group leaves.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Left {
     /// Bytes that are free, or can be given back at once.
@@ -64,15 +64,15 @@ fn tightest_group() -> Option<Left> {
     tightest
 }
 
-/// Where a version of control groups says what a group may take and has taken.
+/// Names of the files and keys in which a version of control groups gives the limit and the usage of a group.
 struct Version {
     limit: &'static str,
     usage: &'static str,
     /// The page cache in `memory.stat`, of the group and those below it.
     cache: &'static str,
-    /// What of it is files in memory.
+    /// The part of the page cache that is files in memory.
     shared: &'static str,
-    /// What of it is not on a disk yet.
+    /// The part of the page cache that is not on a disk yet.
     unwritten: &'static [&'static str],
 }
 
@@ -93,8 +93,8 @@ const V2: Version = Version {
 };
 
 impl Version {
-    /// What the limit of a group leaves. Clean page cache counts as usage there, but gives way to whatever needs memory.
-    /// None for a group without a limit.
+    /// Bytes that the limit of a group leaves. Clean page cache counts as usage there, but gives way to any
+    /// use of memory. None for a group without a limit.
     fn left(&self, group: &Path) -> Option<Left> {
         let limit = number(&group.join(self.limit))?;
         let usage = number(&group.join(self.usage)).unwrap_or(0);

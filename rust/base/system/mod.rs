@@ -1,7 +1,7 @@
-//! What differs between operating systems. No other module asks which one it runs on.
+//! Everything that differs between operating systems. No other module asks which one it runs on.
 //!
-//! fastpart is made for Linux, and tested there. What other systems lack has a plain stand-in here: the results are the
-//! same, and what is lost is speed, or a message that comes earlier.
+//! fastpart is made for Linux, and tested there. Calls that other operating systems lack have plain stand-ins
+//! here. Results are the same. Only speed is lost, or a message comes later.
 //!
 //! | what | Linux | elsewhere |
 //! |---|---|---|
@@ -14,9 +14,9 @@
 //! | bytes read from storage and written to it | counted | not known |
 //! | advice about accesses | taken | some of it, on Windows none |
 //!
-//! `linux.rs`, with `memory.rs` and `aio.rs`, has the calls of Linux, and `other.rs` the stand-ins. `unix.rs` has what all
-//! systems but Windows share, and `windows.rs` the same for Windows. The code for macOS and Windows is checked by the
-//! compiler and was never run.
+//! `linux.rs`, with `memory.rs` and `aio.rs`, has the calls of Linux, and `other.rs` the stand-ins. `unix.rs`
+//! has the calls of all operating systems except Windows, and `windows.rs` the same for Windows. The code for
+//! macOS and Windows is checked by the compiler and was never run.
 
 #[cfg(target_os = "linux")]
 mod aio;
@@ -64,9 +64,9 @@ pub(crate) enum Access {
     Normal,
     /// From front to back.
     Sequential,
-    /// Anywhere: what lies beside a page of a file is not to be read with it.
+    /// At random places: pages beside a page of a file are not read with it.
     Random,
-    /// Soon, so that what is in a file is read now.
+    /// Soon: the pages of a file are read now.
     Soon,
     /// Anywhere in much memory: large pages make that faster.
     HugePages,

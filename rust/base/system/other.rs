@@ -1,4 +1,4 @@
-//! Plain stand-ins for what only Linux has.
+//! Plain stand-ins for calls that only Linux has.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -15,7 +15,7 @@ pub(crate) fn allocate(file: &File, bytes: Range<u64>) -> io::Result<()> {
     if file.metadata()?.len() < bytes.end { file.set_len(bytes.end) } else { Ok(()) }
 }
 
-/// Every file has a name at first.
+/// Initially every file has a name.
 pub(crate) fn nameless(_dir: &Path, _options: &mut OpenOptions) -> Option<File> {
     None
 }
@@ -25,13 +25,13 @@ pub(crate) fn open_direct(_path: &Path) -> Option<File> {
     None
 }
 
-/// The system is told nothing.
+/// The operating system is told nothing.
 pub(crate) fn expect_random(_file: &File) {}
 
-/// The allocator does what it does.
+/// The allocator is left alone.
 pub(crate) fn trim_heaps() {}
 
-/// The system does not count these bytes.
+/// The operating system does not count these bytes.
 pub(crate) fn counted_io() -> Option<[u64; 2]> {
     None
 }

@@ -1,4 +1,4 @@
-//! What all systems but Windows share.
+//! Code for all operating systems except Windows.
 
 use std::fs::{File, FileType, Metadata, OpenOptions};
 use std::io;
@@ -25,7 +25,7 @@ pub(crate) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     options.mode(0o600)
 }
 
-/// What something is that is neither a regular file nor a directory.
+/// The kind of a file that is neither a regular file nor a directory.
 pub(crate) fn kind_of(file: FileType) -> &'static str {
     match () {
         () if file.is_fifo() => "a FIFO",
@@ -69,7 +69,7 @@ pub(crate) fn is_unsupported(error: &io::Error) -> bool {
         || matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS | libc::ENOTSUP))
 }
 
-/// Tells the system how bytes in memory are going to be accessed. It may ignore that.
+/// Tells the operating system how bytes in memory are going to be accessed. It may ignore that.
 pub(crate) fn advise(start: *const u8, bytes: usize, access: Access) {
     let advice = match access {
         Access::Normal => libc::MADV_NORMAL,
@@ -81,15 +81,15 @@ pub(crate) fn advise(start: *const u8, bytes: usize, access: Access) {
         #[cfg(not(target_os = "linux"))]
         Access::HugePages => return,
     };
-    // SAFETY: a question to the system.
+    // SAFETY: a question to the operating system.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(1) as usize;
     let before = start.addr() % page;
-    // SAFETY: none of this advice changes what is in the pages, whosever they are. Refused, pages are read when they are
-    // touched.
+    // SAFETY: none of this advice changes what is in the pages, whosever they are. Refused, pages are read
+    // when they are touched.
     unsafe { libc::madvise(start.wrapping_sub(before).cast_mut().cast(), before + bytes, advice) };
 }
 
-/// How many files the process may have open.
+/// Most files that the process may have open.
 pub(crate) fn most_open_files() -> usize {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: it writes the struct.
@@ -105,10 +105,10 @@ pub(crate) fn processor_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Half of the memory of the machine: what of it is free has another call on each system.
+/// Half of the memory of the machine: the call for the free memory differs between operating systems.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn memory_left() -> Option<u64> {
-    // SAFETY: questions to the system.
+    // SAFETY: questions to the operating system.
     let (pages, page) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
     (pages > 0 && page > 0).then(|| pages as u64 / 2 * page as u64)
 }

@@ -1,4 +1,4 @@
-//! What Windows has in place of what all other systems share.
+//! Code for Windows in place of that for Unix.
 
 use std::ffi::c_void;
 use std::fs::{File, FileType, Metadata, OpenOptions};
@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use super::Access;
 
-/// Reads and writes at a place of a file. None of the callers uses the place that Windows keeps for an open file.
+/// Reads and writes at a place of a file. None of the callers uses the place that Windows keeps for an open
+/// file.
 pub(crate) trait FileExt {
     /// Reads at most as many bytes as `bytes` holds.
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize>;
@@ -62,12 +63,12 @@ pub(crate) fn without_links(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags(OPEN_REPARSE_POINT)
 }
 
-/// Who may read a file is up to its directory.
+/// The directory of a file decides who may read it.
 pub(crate) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
-/// What something is that is neither a regular file nor a directory.
+/// The kind of a file that is neither a regular file nor a directory.
 pub(crate) fn kind_of(_file: FileType) -> &'static str {
     "a special file"
 }
@@ -107,10 +108,10 @@ pub(crate) fn is_unsupported(error: &io::Error) -> bool {
     error.kind() == ErrorKind::Unsupported
 }
 
-/// The system is told nothing.
+/// The operating system is told nothing.
 pub(crate) fn advise(_start: *const u8, _bytes: usize, _access: Access) {}
 
-/// How many files the process may have open: far more, but each has its price.
+/// Most files that the process may have open. Far more are allowed, but each has its price.
 pub(crate) fn most_open_files() -> usize {
     4096
 }
@@ -154,7 +155,8 @@ pub(crate) fn memory_left() -> Option<u64> {
 /// Processor time of the process so far.
 pub(crate) fn processor_time() -> Duration {
     let [mut began, mut ended, mut kernel, mut user] = [0; 4];
-    // SAFETY: the process is this one, and the four numbers are places for the answers, of as many bytes as a FILETIME.
+    // SAFETY: the process is this one, and the four numbers are places for the answers, of as many bytes as a
+    // FILETIME.
     unsafe { GetProcessTimes(GetCurrentProcess(), &mut began, &mut ended, &mut kernel, &mut user) };
     Duration::from_nanos(100 * (kernel + user))
 }

@@ -31,12 +31,12 @@ pub(super) struct Repair<'a> {
     pub csr: &'a Csr,
     pub parts: &'a mut [u32],
     pub loads: PartLoads,
-    /// How far the loads are above the caps, at the least so far.
+    /// The least excess of the loads over the caps so far.
     left: u64,
     pub run: &'a Run,
 }
 
-/// What the repair came to.
+/// The result of the repair.
 pub(crate) struct RepairOutcome {
     /// Load of each part.
     pub loads: Vec<Load>,

@@ -1,7 +1,7 @@
 //! How a file of text is written. [`finding`](super::finding) finds it once, for every reader of the file.
 //!
-//! A dialect says what separates fields, which lines are comments, which line is the header, how many fields a line
-//! has, and which of them hold the ids and the weight.
+//! A dialect says what separates fields, which lines are comments, which line is the header, how many fields
+//! a line has, and which of them hold the ids and the weight.
 
 use std::borrow::Cow;
 
@@ -26,7 +26,7 @@ pub enum Names {
     Read,
 }
 
-/// What the caller says of the text.
+/// The caller's requirements on the text.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Asked<'a> {
     /// The columns of the ids.
@@ -41,12 +41,12 @@ pub struct Asked<'a> {
     pub names: Names,
 }
 
-/// Which lines are comments.
+/// The marks of lines that are comments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Marks {
-    /// Those that begin with `#`, `%` or `//`.
+    /// Lines that begin with `#`, `%` or `//`.
     Usual,
-    /// Those that begin with this mark, or none if it is empty.
+    /// Lines that begin with this mark, or no lines if it is empty.
     Given(Vec<u8>),
 }
 
@@ -87,13 +87,13 @@ pub(super) struct Dialect {
 /// Why text has no dialect.
 #[derive(Debug)]
 pub(super) enum Unknown {
-    /// What is wrong with a line, from 0.
+    /// A line, from 0, and its defect.
     Line(u64, String),
-    /// What is wrong with `columns=`.
+    /// The defect of `columns=`.
     Columns(String),
 }
 
-/// What separates the fields of a line.
+/// The separator of the fields of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Delimiter {
     Blanks,
@@ -101,8 +101,8 @@ pub(super) enum Delimiter {
 }
 
 impl Delimiter {
-    /// The fields of a line without its end, and where they begin. A quoted field may hold the delimiter. One whose
-    /// quote does not close reaches to the end.
+    /// The fields of a line without its end, and where they begin. A quoted field may hold the delimiter. One
+    /// whose quote does not close reaches to the end.
     pub(super) fn fields(self, line: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
         let (mut at, mut over) = (0, false);
         std::iter::from_fn(move || {
@@ -164,7 +164,8 @@ pub(super) fn is_open(field: &[u8]) -> bool {
     field.first() == Some(&b'"') && closing(field).is_none()
 }
 
-/// The text of a field: without the quotes around it, and with single ones in it. None if they do not enclose the whole.
+/// The text of a field: without the quotes around it, and with single ones in it. None if they do not enclose
+/// the whole.
 pub(super) fn unquoted(field: &[u8]) -> Option<Cow<'_, [u8]>> {
     if field.first() != Some(&b'"') {
         return Some(Cow::Borrowed(field));
@@ -201,7 +202,7 @@ impl Dialect {
         }
     }
 
-    /// What to do if the ids are names.
+    /// The remedy if the ids are names.
     pub(super) fn remedy_for_names(&self) -> String {
         let name = |place: usize| self.columns.get(place).map_or("", String::as_str);
         let said = format!("columns=({:?}, {:?})", name(self.ids[0]), name(self.ids[1]));
@@ -235,7 +236,7 @@ impl Dialect {
         }
     }
 
-    /// What to do where columns of names are given by their numbers.
+    /// The remedy where columns of names are given by their numbers.
     pub(super) fn remedy_for_numbered(&self) -> String {
         let header = Dialect { header: None, ..self.clone() }.remedy_for_names();
         let put = header.split_once("put a header").map_or("", |(_, put)| put);

@@ -1,8 +1,9 @@
 //! The dialect of a file of text, from its first lines.
 //!
-//! The separator divides the first lines evenly. A first line without numbers at the places of the ids is a header.
-//! The ids are in the columns that the caller names, else in those which a header calls source and target, else in the first two.
-//! What could be meant in two ways is refused where nobody would see the result, and noted elsewhere.
+//! The separator divides the first lines evenly. A first line without numbers at the places of the ids is a
+//! header. The ids are in the columns that the caller names, else in those which a header calls source and
+//! target, else in the first two. Text that could be read in two ways is refused where nobody would see the
+//! result. Elsewhere there is a note.
 
 use std::borrow::Cow;
 
@@ -17,7 +18,8 @@ const NAMES: [[&str; 2]; 5] =
 /// Lines that are compared to find the separator.
 const COMPARED: usize = 100;
 
-/// Finds the dialect by the first lines of a file. Returns also a note on it. Of a `cut` head the last line is no whole one.
+/// Finds the dialect by the first lines of a file. Also returns a note on it. The last line of a `cut` head
+/// is not whole.
 pub(super) fn find(head: &[u8], cut: bool, asked: Asked) -> Result<(Dialect, Option<String>), Unknown> {
     let marks = asked.comments.map_or(Marks::Usual, |mark| Marks::Given(mark.as_bytes().to_vec()));
     let whole = head.iter().rposition(|&byte| byte == b'\n').filter(|_| cut).map_or(head.len(), |at| at + 1);
@@ -163,7 +165,7 @@ pub(super) fn find(head: &[u8], cut: bool, asked: Asked) -> Result<(Dialect, Opt
 }
 
 impl Column {
-    /// Its place, from 0, among the names of a header, of which there are none without one. Else what is wrong.
+    /// Its place, from 0, among the names of a header, of which there are none without one. Else the defect.
     fn place(&self, parameter: &str, names: &[String], count: usize) -> Result<usize, String> {
         match self {
             Column::Number(number) if (1..=count).contains(number) => Ok(number - 1),
@@ -180,7 +182,8 @@ impl Column {
 }
 
 impl Delimiter {
-    /// The separator that occurs first in the first line, and that divides the lines into equally many fields.
+    /// The separator that occurs first in the first line, and that divides the lines into equally many
+    /// fields.
     fn of<'a>(first: &[u8], others: impl Iterator<Item = &'a [u8]> + Clone) -> Self {
         let mut found: Vec<(usize, u8)> =
             [b',', b';', b'\t'].into_iter().filter_map(|byte| Some((outside(first, byte)?, byte))).collect();
@@ -216,8 +219,8 @@ fn to_closing_quote<'a>(head: &'a [u8], line: &'a [u8], delimiter: Delimiter) ->
     &head[start..end]
 }
 
-/// Whether the ids are names, by the first record. Behind a header a line that begins with a mark is one, if no other
-/// line follows and it has the width of a record.
+/// Whether the ids are names, by the first record. Behind a header a line that begins with a mark is one, if
+/// no other line follows and it has the width of a record.
 fn holds_names(dialect: &Dialect, data: Option<&[u8]>, head: &[u8]) -> Result<bool, Unknown> {
     if dialect.names != Names::Read {
         return Ok(false);
@@ -231,13 +234,14 @@ fn holds_names(dialect: &Dialect, data: Option<&[u8]>, head: &[u8]) -> Result<bo
         .skip(header as usize + 1)
         .filter(|line| !line.trim_ascii().is_empty());
     let fits = |line: &[u8]| dialect.delimiter.fields(line).count() == dialect.columns.len();
-    // Words of prose are parted by blanks, too.
+    // Words of prose are also separated by blanks.
     Ok(dialect.delimiter != Delimiter::Blanks
         && dialect.marks == Marks::Usual
         && marked.next().is_some_and(fits))
 }
 
-/// Whether an id of a line is a name. Numbers that are no ids, such as -1 or 0.5, are none, and nor is an empty field.
+/// Whether an id of a line is a name. Numbers that are no ids, such as -1 or 0.5, are none, and nor is an
+/// empty field.
 fn holds_name(dialect: &Dialect, line: &[u8]) -> bool {
     let fields: Vec<&[u8]> = dialect.delimiter.fields(line).map(|(_, field)| field).collect();
     dialect.ids.iter().any(|&id| fields.get(id).is_some_and(|field| is_name(field)))

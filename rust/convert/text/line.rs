@@ -1,7 +1,7 @@
-//! The lines of an edge list: from bytes to ids, or to what is wrong with a line.
+//! The lines of an edge list: from bytes to ids, or to the defect of a line.
 //!
-//! There are two steps, so that the hot one stays small. [`record`] accepts only correct records. Every other line
-//! goes to [`other`], which separates comments and headers from errors and explains the errors.
+//! There are two steps, so that the hot one stays small. [`record`] accepts only correct records. Every other
+//! line goes to [`other`], which separates comments and headers from errors and explains the errors.
 
 use super::dialect::{Delimiter, Dialect, is_name, is_open, unquoted};
 use crate::edges::WideRecord;
@@ -13,7 +13,7 @@ pub const LONGEST_LINE: usize = 1 << 20;
 #[derive(Debug)]
 pub(super) struct Piece {
     pub(super) records: Vec<WideRecord>,
-    /// What the records weigh, if a column says it.
+    /// The weights of the records, if a column has them.
     pub(super) weights: Vec<f64>,
     pub(super) newlines: u64,
     /// A line without digits before the first record: a header if nothing stands before it in the file.
@@ -34,7 +34,7 @@ pub(super) struct Fault {
     pub(super) name: bool,
 }
 
-/// What is wrong with a line, and at which byte of it.
+/// A defect of a line, and the byte of the line where it is.
 #[derive(Debug)]
 pub(super) struct Wrong {
     pub(super) column: usize,
@@ -48,8 +48,8 @@ impl Wrong {
     }
 }
 
-/// Parses a piece. Ids go up to `largest`. If the piece begins within a comment, `comment` says how many bytes of
-/// that line lie before it.
+/// Parses a piece. Ids go up to `largest`. If the piece begins within a comment, `comment` says how many
+/// bytes of that line lie before it.
 pub(super) fn parse(text: &[u8], largest: u64, comment: Option<u64>, dialect: &Dialect) -> Piece {
     let newlines = count_newlines(text);
     let mut piece = Piece { records: Vec::new(), weights: Vec::new(), newlines, header: None, fault: None };
@@ -117,7 +117,7 @@ impl Piece {
     }
 }
 
-/// What a line looks like whose first two fields are the ids, for the loop over bytes.
+/// The form of lines whose first two fields are the ids, for the loop over bytes.
 #[derive(Debug, Clone, Copy)]
 struct Form {
     /// The byte between fields, beside blanks. A blank: there is none.
@@ -127,11 +127,11 @@ struct Form {
     rest: Rest,
 }
 
-/// What may follow the ids.
+/// The fields that may follow the ids.
 #[derive(Debug, Clone, Copy)]
 enum Rest {
     Nothing,
-    /// So many fields.
+    /// This number of fields.
     Fields(usize),
     Anything,
 }
@@ -159,7 +159,8 @@ impl Form {
         at
     }
 
-    /// The end of the separator at `at`: blanks around at most one delimiter. Two of these enclose an empty field.
+    /// The end of the separator at `at`: blanks around at most one delimiter. Two of these enclose an empty
+    /// field.
     #[inline(always)]
     fn skip_separator(self, text: &[u8], at: usize) -> usize {
         let at = self.skip_blanks(text, at);
@@ -183,7 +184,7 @@ impl Form {
         }
     }
 
-    /// The place of the line's end behind so many fields, each behind its delimiter or behind blanks.
+    /// The place of the line's end behind `count` fields, each behind its delimiter or behind blanks.
     fn skip_fields(self, text: &[u8], mut at: usize, count: usize) -> Option<usize> {
         let (mut found, mut before) = (0, b'x');
         loop {
@@ -203,8 +204,8 @@ impl Form {
     }
 }
 
-/// The record at the start of `text`, and its line's length with the line end. `None` if the line is anything else, or
-/// takes a closer look.
+/// The record at the start of `text`, and its line's length with the line end. `None` if the line is anything
+/// else, or takes a closer look.
 #[inline(always)]
 fn record(text: &[u8], largest: u64, form: Form) -> Option<(WideRecord, usize)> {
     let (u, at) = id(text, form.skip_blanks(text, 0))?;
@@ -225,7 +226,7 @@ pub(super) fn without_end(line: &[u8]) -> &[u8] {
     text.strip_suffix(b"\r").unwrap_or(text)
 }
 
-/// The weight of the record in a line, or what is wrong there.
+/// The weight of the record in a line, or the defect.
 fn weight(line: &[u8], column: usize, delimiter: Delimiter) -> Result<f64, Wrong> {
     let text = without_end(line);
     let (at, field) = delimiter.fields(text).nth(column).unwrap_or((text.len(), b""));
@@ -273,19 +274,21 @@ fn id(text: &[u8], start: usize) -> Option<(u64, usize)> {
 /// Powers of ten.
 const POWERS: [u64; 9] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
 
-/// The number that the leading digits of eight bytes make, and how many digits these are: all eight at once, since
-/// a branch per digit is mispredicted once per number.
+/// The number that the leading digits of eight bytes make, and how many digits these are: all eight at once,
+/// since a branch per digit is mispredicted once per number.
 #[inline(always)]
 fn eight(word: u64) -> (u64, usize) {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let digits = word ^ (ONES * 0x30);
-    // Bit 7 of a byte is set unless the byte is a digit. A carry out of a byte only reaches bytes behind a non-digit.
+    // Bit 7 of a byte is set unless the byte is a digit. A carry out of a byte only reaches bytes behind a
+    // non-digit.
     let others = (digits.wrapping_add(ONES * 0x76) | digits) & (ONES * 0x80);
     let count = (others.trailing_zeros() / 8) as usize;
     if count == 0 {
         return (0, 0);
     }
-    // The first digit is the most significant: zeros move in before it, then neighbours are joined three times.
+    // The first digit is the most significant: zeros move in before it, then neighbours are joined three
+    // times.
     let aligned = digits << (64 - 8 * count);
     let pairs = (aligned.wrapping_mul(10)).wrapping_add(aligned >> 8) & 0x00ff_00ff_00ff_00ff;
     let fours = (pairs.wrapping_mul(100)).wrapping_add(pairs >> 16) & 0x0000_ffff_0000_ffff;
@@ -321,7 +324,7 @@ pub(super) fn next_line(text: &[u8], at: usize) -> usize {
     text[at..].iter().position(|&byte| byte == b'\n').map_or(text.len(), |length| at + length + 1)
 }
 
-/// A line that takes a closer look, with its line end: a record, nothing, or what is wrong.
+/// A line that takes a closer look, with its line end: a record, nothing, or a defect.
 fn other(line: &[u8], largest: u64, dialect: &Dialect) -> Result<Option<WideRecord>, Wrong> {
     let text = line.strip_suffix(b"\n").unwrap_or(line);
     let comment = dialect.marks.begin(text);
@@ -350,7 +353,7 @@ fn other(line: &[u8], largest: u64, dialect: &Dialect) -> Result<Option<WideReco
     fields.wrong.map_or(Ok(Some(record)), Err)
 }
 
-/// The fields of a line that hold the ids, where they begin, and what else is wrong with the line.
+/// The fields of a line that hold the ids, where they begin, and another defect of the line.
 pub(super) struct Fields<'a> {
     pub(super) ids: [(usize, &'a [u8]); 2],
     pub(super) wrong: Option<Wrong>,
@@ -392,7 +395,7 @@ pub(super) fn fields<'a>(text: &'a [u8], dialect: &Dialect) -> Result<Fields<'a>
     Ok(Fields { ids, wrong })
 }
 
-/// Why a line of so many fields is refused.
+/// The reason to refuse a line of `count` fields.
 fn differing(count: usize, most: usize, dialect: &Dialect) -> String {
     let plural = if count == 1 { "" } else { "s" };
     let differs = format!("{count} column{plural}, but the first line has {most}");

@@ -1,20 +1,22 @@
 //! Edge lists as text (SNAP, TSV, CSV, KONECT), plain or gzip, read as a stream.
 //!
-//! **Format.** One record a line. The first lines of a file tell its [`dialect`], and every line is held to it: what
-//! separates fields (one of comma, semicolon and tab, with blanks around it, or blanks), whether a header names them,
-//! how many there are, and which hold the ids and the weight. Fields may be quoted. Empty fields at the end of a line
-//! do not count. Lines end with LF or CR LF. The last one may lack its end. Blank lines and a UTF-8 byte order mark are
-//! skipped. Everything else is refused with line and column (in bytes, both from 1, without the mark).
+//! **Format.** One record a line. The first lines of a file tell its [`dialect`], and every line is held to
+//! it: what separates fields (one of comma, semicolon and tab, with blanks around it, or blanks), whether a
+//! header names them, how many there are, and which hold the ids and the weight. Fields may be quoted. Empty
+//! fields at the end of a line do not count. Lines end with LF or CR LF. The last one may lack its end. Blank
+//! lines and a UTF-8 byte order mark are skipped. Everything else is refused with line and column (in bytes,
+//! both from 1, without the mark).
 //!
-//! **Readers.** [`read`] takes ids that are numbers, on all threads. [`names::read`] takes ids that are names, one line
-//! after the other, and their quotes may hold line ends. Among numbers a line that begins with a mark (`#`, `%`, `//`)
-//! is a comment anywhere. Among names it is one before the header or the first record only. Behind that it is a record,
-//! and a note counts such lines. A mark that the caller gives is a comment anywhere in both.
+//! **Readers.** [`read`] takes ids that are numbers, on all threads. [`names::read`] takes ids that are
+//! names, one line after the other, and their quotes may hold line ends. Among numbers a line that begins
+//! with a mark (`#`, `%`, `//`) is a comment anywhere. Among names it is one before the header or the first
+//! record only. Behind that it is a record, and a note counts such lines. A mark that the caller gives is a
+//! comment anywhere in both.
 //!
-//! **Algorithm.** The input is read in batches that end at a line end. Batches are cut into pieces. All threads
-//! parse the pieces of one batch while the records of the batch before are delivered, in order, and the batch after
-//! is read. An error stays with its piece, so that the first error of the file is reported for any threads and
-//! sizes.
+//! **Algorithm.** The input is read in batches that end at a line end. Batches are cut into pieces. All
+//! threads parse the pieces of one batch while the records of the batch before are delivered, in order, and
+//! the batch after is read. An error stays with its piece, so that the first error of the file is reported
+//! for any threads and sizes.
 //!
 //! **Memory.** At most three batches and the records of two, 16 bytes a line: about 11 MiB a thread for any
 //! input. A line that is no comment may have 1 MiB. A comment may have any length.
@@ -50,7 +52,7 @@ pub(super) fn is_matrix_market(text: &[u8]) -> bool {
 /// Bytes in which a header is looked for.
 const HEAD: usize = 1 << 16;
 
-/// Bytes between two looks at the cancel flag.
+/// Bytes between two polls of the cancel flag.
 const READ: usize = 1 << 18;
 
 /// How text is cut for the threads. Never changes a result.
@@ -68,7 +70,7 @@ impl Default for Cut {
     }
 }
 
-/// What a reader of text says.
+/// Facts about text that was read.
 #[derive(Debug, Default)]
 pub struct Seen {
     /// Notes for the user.
@@ -77,8 +79,8 @@ pub struct Seen {
     pub bytes: bool,
 }
 
-/// Reads the whole of `source`, which came from `path`, and hands `deliver` the records in order, with their weights if a
-/// column has them. Ids go up to `largest`.
+/// Reads the whole of `source`, which came from `path`, and hands `deliver` the records in order, with their
+/// weights if a column has them. Ids go up to `largest`.
 pub fn read<R: Read + Send>(
     source: R,
     path: &Path,
@@ -100,7 +102,7 @@ pub fn read<R: Read + Send>(
         let (mut parsed, mut next) = (Vec::new(), reader.next());
         loop {
             let Ok(Some(batch)) = &next else {
-                // What was read before a failure comes first.
+                // Records read before the failure come first.
                 order.deliver(parsed, &mut deliver)?;
                 return next.map(|_| ());
             };
@@ -144,7 +146,7 @@ fn after_mark<'a>(text: &'a [u8], path: &Path) -> Result<&'a [u8]> {
 /// Cuts a source into batches.
 struct Reader<'a, R> {
     source: R,
-    /// What was read ahead to look for a header, and how the source ended there.
+    /// Bytes that were read ahead to look for a header, and how the source ended there.
     ahead: Vec<u8>,
     ended: Option<Result<()>>,
     path: &'a Path,
@@ -253,7 +255,7 @@ impl<'a, R: Read> Reader<'a, R> {
     }
 }
 
-/// The error of the system, or of the decoder of compressed data.
+/// The error of the operating system, or of the decoder of compressed data.
 pub(super) fn unreadable(path: &Path, error: io::Error) -> Error {
     if error.raw_os_error().is_some() {
         return Error::io(path, error);

@@ -13,7 +13,7 @@ use super::line::{self, LONGEST_LINE, Wrong};
 use super::{Asked, HEAD, MARK, Names, Reader, Seen, unreadable};
 use crate::base::{Error, Result, Run};
 
-/// Records between two looks at the cancel flag.
+/// Records between two polls of the cancel flag.
 const CHECKED: u64 = 1 << 14;
 
 /// Hands `deliver` the names of both ids of each record in order, and its weight if a column has it.
@@ -90,10 +90,10 @@ pub fn read<R: Read + Send>(
     Ok(Seen { notes, bytes })
 }
 
-/// What to do with comments between records of names.
+/// The remedy for comments between records of names.
 const COMMENTS: &str = ". If it is a comment, pass its mark: comments=\"#\"";
 
-/// The name in a field, or what is wrong with it.
+/// The name in a field, or its defect.
 fn name(at: usize, field: &[u8]) -> Result<Cow<'_, str>, Wrong> {
     if field.is_empty() {
         return Err(Wrong::at(at, "an empty field where an id belongs"));
@@ -118,7 +118,8 @@ struct Lines<'a, S> {
 }
 
 impl<S: BufRead> Lines<'_, S> {
-    /// Reads the next line. Only a comment may be longer than [`LONGEST_LINE`], unless it is `data`. False at the end.
+    /// Reads the next line. Only a comment may be longer than [`LONGEST_LINE`], unless it is `data`. False at
+    /// the end.
     fn next(&mut self, line: &mut Vec<u8>, marks: &Marks, data: bool) -> Result<bool> {
         line.clear();
         self.append(line)?;

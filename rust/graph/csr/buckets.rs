@@ -15,12 +15,12 @@ const BUFFERED: usize = 64;
 /// Most vertices of a bucket: a source is stored as its distance from the first.
 const VERTICES: usize = 1 << 16;
 
-/// Records between two looks at the cancel flag: few, since the first ones touch, and so have the system clear, every
-/// page of the result.
+/// Records between two polls of the cancel flag: few, since the first ones touch, and so have the operating
+/// system clear, every page of the result.
 const CHECK_EVERY: usize = 1 << 10;
 
-/// Entries of a bucket, but for a vertex that has more: the buffers of all buckets, `8 BUFFERED entries / T` bytes, then
-/// take what a bucket takes while it is sorted, `16 T` bytes.
+/// Entries of a bucket, unless one vertex has more: the buffers of all buckets, `8 BUFFERED entries / T`
+/// bytes, then take as much as a bucket while it is sorted, `16 T` bytes.
 fn target(entries: u64) -> u64 {
     (entries * BUFFERED as u64 / 2).isqrt() + 1
 }
@@ -38,7 +38,7 @@ pub(crate) fn memory(n: u64, entries: u64, weighted: bool, workers: u64) -> u64 
     buckets * 24 + workers * fill.max(sort::memory(target(entries), VERTICES as u64))
 }
 
-/// What is known of each entry, in arrays of their own.
+/// The entries as columns.
 pub(crate) struct Columns<'a> {
     pub targets: &'a mut [u32],
     /// The sources, as distances from the first of the bucket.
@@ -88,7 +88,7 @@ impl<'a> Buckets<'a> {
         self.first.len() - 1
     }
 
-    /// Where the entries of bucket number `bucket` begin. Those of the last end where one more would begin.
+    /// The first entry of bucket number `bucket`, or the end of the last bucket.
     fn start(&self, bucket: usize) -> u64 {
         self.offsets[self.first[bucket] as usize]
     }
@@ -120,7 +120,8 @@ impl<'a> Buckets<'a> {
         if places.next.iter().enumerate().all(full) { Ok(()) } else { Err(changed()) }
     }
 
-    /// Sorts the entries of each bucket by source, target and weight, if they have any. Returns what all entries weigh.
+    /// Sorts the entries of each bucket by source, target and weight, if they have any. Returns the weight of
+    /// all entries.
     pub(crate) fn sort(
         &self,
         targets: &mut [u32],
@@ -163,7 +164,7 @@ struct Places<'a> {
     next: Vec<AtomicU64>,
     targets: *mut u32,
     sources: *mut u16,
-    /// Of weighted entries only.
+    /// Not used if entries have no weights.
     weights: *mut u32,
 }
 
@@ -208,8 +209,8 @@ impl Places<'_> {
             return Err(changed());
         }
         let first = self.buckets.first[bucket];
-        // SAFETY: both arrays have `num_entries` items and are borrowed mutably by `fill` alone. The places lie within
-        // the bucket, and the counter gave them to this call only.
+        // SAFETY: both arrays have `num_entries` items and are borrowed mutably by `fill` alone. The places
+        // lie within the bucket, and the counter gave them to this call only.
         let (targets, sources) = unsafe {
             (
                 std::slice::from_raw_parts_mut(self.targets.add(start as usize), entries.len()),
@@ -220,7 +221,8 @@ impl Places<'_> {
             (*source, *target) = ((entry[0] - first) as u16, entry[1]);
         }
         if !weights.is_empty() {
-            // SAFETY: as above. Weighted fillers have an array of that length, too, and a weight for each entry.
+            // SAFETY: as above. Weighted fillers also have an array of that length, and a weight for each
+            // entry.
             unsafe {
                 let place = self.weights.add(start as usize);
                 std::ptr::copy_nonoverlapping(weights.as_ptr(), place, entries.len());

@@ -9,7 +9,7 @@ use crate::base::{Result, Run};
 use crate::edges::{EdgeStream, Weights};
 use crate::graph::{degrees, weights::extent};
 
-/// How often a call that waits for another one's adjacency looks whether it is cancelled.
+/// Time between two polls of the cancel flag while a call waits for another one's adjacency.
 const POLL: Duration = Duration::from_millis(10);
 
 /// The adjacency of a graph, once a call has built it.
@@ -17,9 +17,9 @@ const POLL: Duration = Duration::from_millis(10);
 pub struct AdjacencyCache(Mutex<Option<Arc<Csr>>>);
 
 impl AdjacencyCache {
-    /// The adjacency of `edges`, which must be the same in all calls. The first call builds it, the others reuse it.
-    /// Edges and weights that may change without notice, such as arrays, are read again and compared by checksum. An
-    /// adjacency with weights also serves calls that have none.
+    /// The adjacency of `edges`, which must be the same in all calls. The first call builds it, the others
+    /// reuse it. Edges and weights that may change without notice, such as arrays, are read again and
+    /// compared by checksum. An adjacency with weights also serves calls that have none.
     ///
     /// The call that builds it subtracts its size from the budget. Later calls see it as memory in use.
     pub fn get(
@@ -60,7 +60,7 @@ impl AdjacencyCache {
         loop {
             match self.0.try_lock() {
                 Ok(cached) => return Ok(cached),
-                // What a call that failed left behind is a complete adjacency, or none.
+                // A call that failed left a complete adjacency, or none.
                 Err(TryLockError::Poisoned(cached)) => return Ok(cached.into_inner()),
                 Err(TryLockError::WouldBlock) => thread::sleep(POLL),
             }

@@ -1,32 +1,33 @@
 //! The adjacency: the neighbours of every vertex, from a stream of edges.
 //!
-//! **Requirements.** Ids below `n`. In a *symmetric* stream, which lists both directions of every edge, a record
-//! `(u, v)` is the one entry `u → v`. The symmetry is not checked. If the stream is not symmetric, `v` does not
-//! list `u`, and an algorithm sees an edge that only `u` has. Its result is valid, but for another graph.
+//! **Requirements.** Ids below `n`. In a *symmetric* stream, which lists both directions of every edge, a
+//! record `(u, v)` is the one entry `u → v`. The symmetry is not checked. If the stream is not symmetric, `v`
+//! does not list `u`, and an algorithm sees an edge that only `u` has. Its result is valid for another graph.
 //!
-//! **Memory.** The result takes 8 bytes per vertex, and 4 per entry: 8 per undirected record. If records have weights,
-//! it takes 4 more per entry. Building it takes 4 bytes per vertex and 2 per entry more, and per worker about `400 sqrt(entries)` bytes (7 MB for 10^9 records).
-//! If that is at most half of the budget, and the result leaves free what the run reserves, all of it is in memory. The
-//! other half is left for what is computed from it. Otherwise whatever grows with the records goes to mapped, unnamed temporary files: 6 bytes per entry while
-//! it is built, and 4 afterwards, and 4 more with weights. Their blocks are allocated before anything is written to them. (A file system
-//! that copies on write, such as btrfs, may need new blocks later, and ends the process if it has none.) Files on a
-//! file system in memory count as memory.
+//! **Memory.** The result takes 8 bytes per vertex, and 4 per entry: 8 per undirected record. If records have
+//! weights, it takes 4 more per entry. Building it takes 4 bytes per vertex and 2 per entry more, and per
+//! worker about `400 sqrt(entries)` bytes (7 MB for 10^9 records). If that is at most half of the budget, and
+//! the result leaves free what the run reserves, all of it is in memory. The other half is left for what is
+//! computed from it. Otherwise whatever grows with the records goes to mapped, unnamed temporary files: 6
+//! bytes per entry while it is built, and 4 afterwards, and 4 more with weights. Their blocks are allocated
+//! before anything is written to them. (A file system that copies on write, such as btrfs, may need new
+//! blocks later, and ends the process if it has none.) Files on a file system in memory count as memory.
 //!
 //! **Algorithm.** Degrees give the offsets. Ranges of vertices with about `T = sqrt(32 entries)` entries are
-//! *buckets*. A vertex with more is a bucket of its own. One pass over the records collects the entries of each
-//! bucket in small buffers. It copies full buffers to the place of the bucket in the result, in any order: the
-//! targets themselves, and beside them, in 16 bits, the sources ([`buckets`]). Then each bucket, which the
-//! second-level cache holds, is sorted by source, target and weight ([`sort`]). Weights are scaled before ([`weights`]). So the order in which it was filled, and
-//! with it the threads, does not matter. All accesses to large arrays are sequential, except one lookup per entry
-//! of the bucket of a vertex.
+//! *buckets*. A vertex with more is a bucket of its own. One pass over the records collects the entries of
+//! each bucket in small buffers. It copies full buffers to the place of the bucket in the result, in any
+//! order: the targets themselves, and beside them, in 16 bits, the sources ([`buckets`]). Then each bucket,
+//! which the second-level cache holds, is sorted by source, target and weight ([`sort`]). Weights are scaled
+//! before ([`weights`]). So the order in which it was filled, and with it the threads, does not matter. All
+//! accesses to large arrays are sequential, except one lookup per entry of the bucket of a vertex.
 //!
 //! **Parallelism.** The passes by records, the sorting by buckets.
 //!
-//! **Complexity.** O(n + m): two passes over the records, then `1 + ceil(log2(n) / 11)` over the entries in the
-//! cache. T balances the two things that a cache has to hold, the buffers of all buckets and one bucket.
+//! **Complexity.** O(n + m): two passes over the records, then `1 + ceil(log2(n) / 11)` over the entries in
+//! the cache. T balances the two things that a cache has to hold, the buffers of all buckets and one bucket.
 //!
-//! **Source.** Partitioning as in Polychroniou, Ross, "A comprehensive study of main-memory partitioning and its
-//! application to large-scale comparison- and radix-sort", SIGMOD 2014, section 3.
+//! **Source.** Partitioning as in Polychroniou, Ross, "A comprehensive study of main-memory partitioning and
+//! its application to large-scale comparison- and radix-sort", SIGMOD 2014, section 3.
 
 mod buckets;
 mod cache;
@@ -53,19 +54,21 @@ pub(crate) use packed::{List, expected};
 pub use packed::{Packed, packed_len};
 use weights::Scaled;
 
-/// Entries up to which the first replica of a divided run has all lists: a small graph may have no coarser one.
+/// Entries up to which the first replica of a divided run has all lists: a small graph may have no coarser
+/// one.
 const WHOLE: u64 = 1 << 22;
-/// Vertices between two looks at the cancel flag.
+/// Vertices between two polls of the cancel flag.
 const CHUNK: usize = 1 << 16;
 
-/// Adjacency: the neighbours of each vertex, ascending. Loops are left out, parallel records are parallel entries.
+/// Adjacency: the neighbours of each vertex, ascending. Loops are left out, parallel records are parallel
+/// entries.
 #[derive(Debug)]
 pub struct Csr {
     offsets: Buffer<u64>,
     neighbours: Buffer<u32>,
-    /// The weight of each entry, and what identifies the weights of the records.
+    /// The weight of each entry, and the identity of the weights of the records.
     weights: Option<(Buffer<u32>, Extent)>,
-    /// What all entries weigh.
+    /// Sum of the weights of all entries.
     weight: u64,
     graph: Identity,
     symmetric: bool,
@@ -88,8 +91,8 @@ impl Home<'_> {
 }
 
 impl Csr {
-    /// Builds it. Of an undirected record both ends get an entry. A `symmetric` stream lists both directions, and one
-    /// entry per record is the same graph.
+    /// Builds the adjacency. Both ends of an undirected record get an entry. A `symmetric` stream lists both
+    /// directions, so one entry per record gives the same graph.
     pub fn build(edges: &dyn EdgeStream, symmetric: bool, run: &Run) -> Result<Arc<Csr>> {
         Self::build_weighted(edges, None, symmetric, run)
     }
@@ -128,8 +131,8 @@ impl Csr {
         }))
     }
 
-    /// The adjacency of a replica: the lists of its pieces, and the degrees of all vertices. `pieces` are those of all
-    /// replicas, and `key` says what they depend on.
+    /// The adjacency of a replica: the lists of its pieces, and the degrees of all vertices. `pieces` are the
+    /// pieces of all replicas, and `key` is the key of their input.
     pub fn divided(
         pieces: &[Piece],
         key: u128,
@@ -157,8 +160,8 @@ impl Csr {
         }))
     }
 
-    /// Most bytes that [`Csr::build`] takes at one time, without what it keeps in files on a disk. Loops, which need
-    /// none, are not known before.
+    /// Most bytes that [`Csr::build`] takes at one time, without its files on a disk. Loops, which need none,
+    /// are not known before.
     pub fn memory(edges: &dyn EdgeStream, weighted: bool, symmetric: bool, run: &Run) -> u64 {
         let entries = match building(edges, weighted, symmetric) {
             entries if fits(edges, weighted, symmetric, run) => entries,
@@ -167,7 +170,8 @@ impl Csr {
         entries.saturating_add(working_memory(edges, weighted, symmetric, run))
     }
 
-    /// The least budgets with which it is built if nothing is reserved: with its lists in files, and with all in memory.
+    /// The least budgets with which it is built if nothing is reserved: with its lists in files, and with all
+    /// in memory.
     pub fn least_budgets(edges: &dyn EdgeStream, weighted: bool, symmetric: bool, run: &Run) -> [u64; 2] {
         let lists = building(edges, weighted, symmetric);
         let rest = working_memory(edges, weighted, symmetric, run);
@@ -175,7 +179,7 @@ impl Csr {
         [in_files.saturating_add(rest), lists.saturating_add(rest).saturating_mul(2)]
     }
 
-    /// Bytes of memory that it takes, without what lies in a file on a disk.
+    /// Bytes of memory that it takes, files on a disk not counted.
     pub fn bytes(&self) -> u64 {
         let each = if self.weights.is_some() { 8 } else { 4 };
         8 * self.offsets.len() as u64 + if self.in_memory { each * self.num_entries() } else { 0 }
@@ -231,7 +235,7 @@ impl Csr {
         self.weights.as_ref().map(|(weights, _)| &**weights)
     }
 
-    /// What all entries weigh: each 1 if the records have no weights.
+    /// Sum of the weights of all entries, which are 1 if the records have none.
     pub fn weight(&self) -> u64 {
         self.weight
     }
@@ -254,8 +258,8 @@ impl Csr {
     }
 }
 
-/// Where the list of each vertex begins, and all lists one after the other, in memory: those of [`Csr::build`] for a
-/// stream that is not symmetric, with known degrees.
+/// Where the list of each vertex begins, and all lists one after the other, in memory: those of
+/// [`Csr::build`] for a stream that is not symmetric, with known degrees.
 pub(crate) fn lists_in_memory(
     edges: &dyn EdgeStream,
     degree: Buffer<u32>,
@@ -276,7 +280,7 @@ struct Lists {
     neighbours: Buffer<u32>,
     /// The weight of each entry, or nothing.
     weights: Buffer<u32>,
-    /// What all entries weigh.
+    /// Sum of the weights of all entries.
     weight: u64,
 }
 
@@ -297,8 +301,8 @@ fn lists(
         None => Buffer::zeroed(0, "weights of the adjacency")?,
     };
     let mut sources = home.zeroed(entries, "sources of the adjacency")?;
-    // In files, each bucket grows at its own place. Were the pages around read with each new one, they would drive out
-    // those of the other buckets.
+    // In files, each bucket grows at its own place. If reading a page also read the pages around it, they
+    // would drive out the pages of the other buckets.
     let expect = |random, lists: [&Buffer<u32>; 2], sources: &Buffer<u16>| {
         lists.into_iter().for_each(|lists| lists.expect_random(random));
         sources.expect_random(random);
@@ -355,7 +359,8 @@ fn offsets(degree: &[u32], run: &Run) -> Result<Buffer<u64>> {
     Ok(offsets)
 }
 
-/// The second pass met other records than the first. (For a file, the check after the pass reports this first.)
+/// The second pass met other records than the first. (For a file, the check after the pass reports this
+/// first.)
 fn changed() -> Error {
     Error::format("edges", "the records changed while they were being read. Run again when they are complete")
 }

@@ -1,27 +1,28 @@
 //! Lists of neighbours in fewer bytes, in a file.
 //!
-//! **Format.** The list of a vertex is the number of its bytes, and its entries. Without weights these are the difference
-//! of the first neighbour from the vertex (d as 2d, or as -2d - 1 below 0) and the gaps from each neighbour to the next,
-//! which ascend. A number takes 1, 2, 3 or 5 bytes, and the lowest 2 bits say how many. With weights, neighbours come in
-//! any order. Each entry is the difference from the neighbour before it, in 2 to 5 bytes, and its weight, in 1 or 4. The
-//! lowest 3 bits say in how many.
+//! **Format.** The list of a vertex is the number of its bytes, and its entries. Without weights these are
+//! the difference of the first neighbour from the vertex (d as 2d, or as -2d - 1 below 0) and the gaps from
+//! each neighbour to the next, which ascend. A number takes 1, 2, 3 or 5 bytes, and the lowest 2 bits say how
+//! many. With weights, neighbours come in any order. Each entry is the difference from the neighbour before
+//! it, in 2 to 5 bytes, and its weight, in 1 or 4. The lowest 3 bits say in how many.
 //!
-//! **Access.** There is a place for every 8 vertices. From there on, lists are skipped. So a vertex is found as fast in a
-//! pass as at random.
+//! **Access.** There is a place for every 8 vertices. From there on, lists are skipped. So a vertex is found
+//! as fast in a pass as at random.
 //!
 //! **Memory.** None. The lists, and 8 bytes for every 8 vertices, lie in two unnamed files.
 //!
 //! **Parallelism.** Counting the bytes of the lists, and then writing them, by ranges of vertices.
 //!
-//! **Why not varints of 7 bits per byte.** Where a number ends is known from its first byte, without a branch. So nothing
-//! is foretold wrongly where short and long numbers alternate. A pass that sums the connections of every vertex to 8
-//! parts, one thread, took per entry, with plain lists, with such varints and with these: 5.7, 9.9 and 7.2 ns on planted
-//! communities, 3.9, 7.2 and 5.6 ns on R-MAT (n = 2^20, m = 16 M both), with 2.46 and 2.48 bytes per entry, and 1.73 and
-//! 1.80. With weights, on the first level of both, it was 4.7, 8.4 and 6.6 ns, and 2.6, 7.8 and 4.6 ns, with 8 bytes, 3.88
-//! and 3.93, and 8, 3.31 and 3.58. The length of a number and that of the weight behind it are then known together.
+//! **Why not varints of 7 bits per byte.** The first byte of a number says where it ends, without a branch.
+//! So alternating short and long numbers cause no mispredictions. A pass that sums the connections of every
+//! vertex to 8 parts, one thread, took per entry, with plain lists, with such varints and with this code:
+//! 5.7, 9.9 and 7.2 ns on planted communities, 3.9, 7.2 and 5.6 ns on R-MAT (n = 2^20, m = 16 M both), with
+//! 2.46 and 2.48 bytes per entry, and 1.73 and 1.80. With weights, on the first level of both, it was 4.7,
+//! 8.4 and 6.6 ns, and 2.6, 7.8 and 4.6 ns, with 8 bytes, 3.88 and 3.93, and 8, 3.31 and 3.58. The lengths of
+//! a number and of the weight behind it are then known together.
 //!
-//! **Source.** Gaps: Boldi and Vigna, "The WebGraph Framework I: Compression Techniques", WWW 2004. Lengths before the
-//! numbers: Dean, "Challenges in Building Large-Scale Information Retrieval Systems", WSDM 2009.
+//! **Source.** Gaps: Boldi and Vigna, "The WebGraph Framework I: Compression Techniques", WWW 2004. Lengths
+//! before the numbers: Dean, "Challenges in Building Large-Scale Information Retrieval Systems", WSDM 2009.
 
 use std::ops::Range;
 
@@ -49,8 +50,8 @@ pub struct Packed {
 }
 
 impl Packed {
-    /// Packs the lists of `n` vertices, which are read in two passes over `ranges` of them, unless they would take `most`
-    /// bytes or more.
+    /// Packs the lists of `n` vertices, which are read in two passes over `ranges` of them, unless they would
+    /// take `most` bytes or more.
     pub fn of<'a, R: Iterator<Item = Range<u32>> + Send>(
         n: usize,
         weighted: bool,
@@ -123,14 +124,16 @@ impl Packed {
         &self.bytes
     }
 
-    /// Calls `visit` with each neighbour of `v`, in the order in which they were packed, and the weight of the entry, or 1.
-    /// Never inlined. Measured: inside a loop over plain lists it would make that 3 to 8 % slower.
+    /// Calls `visit` with each neighbour of `v`, in the order in which they were packed, and the weight of
+    /// the entry, or 1. Never inlined. Measured: inside a loop over plain lists it would make that 3 to 8 %
+    /// slower.
     #[inline(never)]
     pub fn each(&self, v: u32, visit: impl FnMut(u32, u32)) {
         self.visit(v, usize::MAX, visit);
     }
 
-    /// Calls `visit` like [`each`](Self::each), but only with what begins in the first `most` bytes of the list.
+    /// Calls `visit` like [`each`](Self::each), but only with what begins in the first `most` bytes of the
+    /// list.
     #[inline(never)]
     pub fn each_within(&self, v: u32, most: usize, visit: impl FnMut(u32, u32)) {
         self.visit(v, most, visit);
@@ -162,8 +165,8 @@ impl Packed {
     }
 }
 
-/// Bytes of the lists of all vertices, packed, if vertex v had the id `places[v]`. The order of the vertices does not
-/// matter to them. Weights are left out.
+/// Bytes of the lists of all vertices, packed, if vertex v had the id `places[v]`. The order of the vertices
+/// does not matter to them. Weights are left out.
 pub fn packed_len(csr: &Csr, places: Option<&[u32]>, run: &Run) -> Result<u64> {
     let n = csr.num_vertices();
     let place = |v: u32| places.map_or(v, |places| places[v as usize]);
@@ -199,7 +202,8 @@ fn len_of(v: u32, list: List) -> u64 {
     len + coded(len).1 as u64
 }
 
-/// Calls `put` with what stands for the list of `v`: numbers, and how many of their bytes count. Returns all bytes.
+/// Calls `put` with what stands for the list of `v`: numbers, and how many of their bytes count. Returns all
+/// bytes.
 #[inline(always)]
 fn numbers(v: u32, (targets, weights): List, mut put: impl FnMut(u64, usize)) -> u64 {
     let (mut before, mut sum) = (v, 0);
@@ -250,7 +254,7 @@ fn signed(folded: u64) -> u32 {
     (folded >> 1 ^ (folded & 1).wrapping_neg()) as u32
 }
 
-/// The 8 bytes at `at`. There always are as many.
+/// The 8 bytes at `at`, which always exist.
 #[inline(always)]
 fn word(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |&chunk| u64::from_le_bytes(chunk))

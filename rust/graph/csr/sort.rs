@@ -1,9 +1,9 @@
 //! Sorting the entries of a bucket by source and target.
 //!
 //! Entries that fit in the cache are sorted by the digits of the target, the lowest first, and then placed by
-//! source. Each is a counting sort, which is stable. If the list of a vertex is larger, it is divided in place by
-//! its highest digit until its pieces are small enough. Entries with weights are sorted by comparing, and equal ones by
-//! weight.
+//! source. Each is a counting sort, which is stable. If the list of a vertex is larger, it is divided in
+//! place by its highest digit until its pieces are small enough. Entries with weights are sorted by
+//! comparing, and equal ones by weight.
 
 use super::changed;
 use crate::base::{Buffer, Result, Run, reserved};
@@ -13,13 +13,13 @@ use crate::sets::to_starts;
 const DIGIT: u32 = 11;
 const DIGITS: usize = 3;
 
-/// Below so many entries, counting the digits costs more than comparing.
+/// Buckets with fewer entries are sorted by comparing, which then costs less than counting the digits.
 const FEW: usize = 256;
 
 /// Bits of the digit by which long lists are cut in place.
 const CUT: u32 = 8;
 
-/// Moves in place between two looks at the cancel flag.
+/// Moves in place between two polls of the cancel flag.
 const MOVES: u64 = 1 << 16;
 
 type Counts = [u32; 1 << DIGIT];
@@ -29,7 +29,7 @@ pub(crate) fn memory(capacity: u64, vertices: u64) -> u64 {
     16 * capacity + 4 * vertices + (DIGITS * size_of::<Counts>()) as u64
 }
 
-/// What one worker needs to sort.
+/// Scratch space of one worker.
 pub(crate) struct Sorter {
     bits: u32,
     keys: Buffer<u64>,
@@ -41,7 +41,8 @@ pub(crate) struct Sorter {
 }
 
 impl Sorter {
-    /// A sorter of ids below `n`, of buckets of up to `capacity` entries, or of one vertex, and of up to `vertices` vertices.
+    /// A sorter of ids below `n`, of buckets of up to `capacity` entries, or of one vertex, and of up to
+    /// `vertices` vertices.
     pub(crate) fn new(n: usize, capacity: usize, vertices: usize, weighted: bool) -> Result<Self> {
         let (capacity, weighted) = if weighted { (0, capacity) } else { (capacity, 0) };
         Ok(Self {
@@ -54,8 +55,8 @@ impl Sorter {
         })
     }
 
-    /// Sorts a bucket, the lists of which begin at `offsets` minus the first of them. `weights` is as long as `targets`, or
-    /// empty.
+    /// Sorts a bucket, the lists of which begin at `offsets` minus the first of them. `weights` is as long as
+    /// `targets`, or empty.
     pub(crate) fn sort(
         &mut self,
         targets: &mut [u32],
@@ -101,7 +102,7 @@ impl Sorter {
         }
     }
 
-    /// Refuses a bucket of so many sorted entries whose lists are not as long as `offsets` say.
+    /// Refuses a bucket of `len` sorted entries whose lists are not as long as `offsets` say.
     fn check(&self, len: usize, offsets: &[u64]) -> Result<()> {
         let keys = &self.weighted[..len];
         let mut lists = (0..).zip(offsets.windows(2));
@@ -193,8 +194,8 @@ impl Sorter {
     }
 }
 
-/// Orders a list by the digit at `shift`, in place, with its weights if `W` says so, and returns how often each digit
-/// occurs.
+/// Orders a list by the digit at `shift`, in place, with its weights if `W` says so, and returns how often
+/// each digit occurs.
 fn cut<const W: bool>(
     list: &mut [u32],
     weights: &mut [u32],

@@ -1,10 +1,10 @@
 //! The weights of the entries of an adjacency, from those of the records.
 //!
-//! The sum of all is kept below 2^31, or little above, so that the weight of what touches a vertex, or of what several
-//! do, fits into 32 bits. Weights are halved, and rounded up, until it is. An entry never weighs 0, which would make its
-//! vertices look as if they had no neighbours. A record of weight 0 gets 1, and if there is any, the others are
-//! doubled as often as the sum allows. Where all weigh the same, each entry gets 1: equal weights give what no weights
-//! give.
+//! The sum of all is kept below 2^31, or little above, so that the weight of the entries of a vertex, or of
+//! several vertices, fits into 32 bits. Weights are halved, and rounded up, until it is. An entry never
+//! weighs 0, which would make its vertices look as if they had no neighbours. A record of weight 0 gets 1,
+//! and if there is any, the others are doubled as often as the sum allows. If all records have the same
+//! weight, each entry gets 1: equal weights give the result of no weights.
 
 use std::ops::Range;
 

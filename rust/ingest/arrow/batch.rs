@@ -87,7 +87,8 @@ fn schema_of(format: &'static CStr, name: &'static CStr, children: *mut *mut Arr
 }
 
 unsafe extern "C" fn release_schema(schema: *mut ArrowSchema) {
-    // SAFETY: what `get_schema` made, once. A consumer may have moved the child away, which its cleared release says.
+    // SAFETY: what `get_schema` made, once. A consumer may have moved the child away, which its cleared
+    // release says.
     unsafe {
         if !(*schema).children.is_null() {
             let child = *Box::from_raw((*schema).children);
@@ -142,7 +143,8 @@ fn array_of(len: usize, owner: Box<Owner>) -> ArrowArray {
 }
 
 unsafe extern "C" fn release_array(array: *mut ArrowArray) {
-    // SAFETY: what `get_next` made, once. A consumer may have moved the child away, which its cleared release says.
+    // SAFETY: what `get_next` made, once. A consumer may have moved the child away, which its cleared release
+    // says.
     unsafe {
         let owner = Box::from_raw((*array).private.cast::<Owner>());
         if !owner.child.is_null() {
@@ -202,7 +204,8 @@ mod tests {
         assert!(unsafe { Table::take(&raw mut *stream) }.is_err());
     }
 
-    /// A stream of one table whose rows begin at `offset`, with integers that lie in `values`, and bits of its rows.
+    /// A stream of one table whose rows begin at `offset`, with integers that lie in `values`, and bits of
+    /// its rows.
     fn sliced(
         values: &'static [u64],
         offset: i64,

@@ -1,9 +1,9 @@
 //! Columns of ids from another library, and ids for it, by the Arrow C stream interface.
 //!
-//! Polars hands its frames over without a copy, and reads what comes back. The three structures of the interface are
-//! frozen (<https://arrow.apache.org/docs/format/CStreamInterface.html>), so no library of Arrow is needed. Columns of
-//! four types are read: `l` and `L`, which are i64 and u64, and `vu` and `vz`, views of text and of bytes. The caller
-//! casts others. [`batch`] is the way back.
+//! Polars hands its frames over without a copy, and reads what comes back. The three structures of the
+//! interface are frozen (<https://arrow.apache.org/docs/format/CStreamInterface.html>), so no library of
+//! Arrow is needed. Columns of four types are read: `l` and `L`, which are i64 and u64, and `vu` and `vz`,
+//! views of text and of bytes. The caller casts others. [`batch`] is the way back.
 
 mod batch;
 
@@ -54,7 +54,7 @@ impl ArrowArray {
         }
     }
 
-    /// Which entries from `start` on are present, unless all are.
+    /// The entries from `start` on that are present, unless all are.
     fn validity(&self, start: usize) -> Option<Validity<'_>> {
         let bits = self.buffers().first()?;
         (self.null_count != 0 && !bits.is_null()).then(|| Validity {
@@ -84,7 +84,7 @@ pub struct Table {
 // SAFETY: the interface allows that another thread goes on with a stream, one at a time.
 unsafe impl Send for Table {}
 
-/// What a column holds.
+/// The content of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
     Signed,
@@ -93,7 +93,7 @@ enum Format {
 }
 
 impl Table {
-    /// Takes over a stream. What is left at `stream` is released.
+    /// Takes over a stream. The value left at `stream` counts as released.
     ///
     /// # Safety
     /// `stream` points to a stream of the interface that nobody else uses.
@@ -145,8 +145,8 @@ impl Table {
     }
 }
 
-/// A schema that was received, which is released however its reading ends. The type of the interface has no `Drop` of
-/// its own, since children that we hand out are released by their parent.
+/// A schema that was received, which is released however its reading ends. The type of the interface has no
+/// `Drop` of its own, since children that we hand out are released by their parent.
 struct Owned(ArrowSchema);
 
 impl Drop for Owned {
@@ -233,8 +233,8 @@ impl Chunk<'_> {
         let start = (begins + column.offset) as usize;
         // A row that is null as a whole is null in each column.
         let validity = [self.array.validity(begins as usize), column.validity(start)];
-        // SAFETY: the interface promises `length` values behind `offset` in the second buffer, of the type that the format
-        // names, which is aligned. They live as long as the chunk.
+        // SAFETY: the interface promises `length` values behind `offset` in the second buffer, of the type
+        // that the format names, which is aligned. They live as long as the chunk.
         let ids = unsafe {
             match format {
                 Format::Signed | Format::Unsigned => Ids::Integers(

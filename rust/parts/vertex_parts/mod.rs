@@ -1,11 +1,12 @@
 //! The parts of a vertex partition, all of them or some.
 //!
-//! Some parts ([`Portion`]) have the bytes that they have among all. Every pass over the records then keeps the edges
-//! with a target in these parts. So a portion needs the graph, the assignment and nothing else, and machines that see
-//! the same files write portions apart from each other. Each of them reads all records, 8 bytes each, once for the
-//! degrees and once for the edges. The alternative is to deal the edges once, through files that all machines see: 16
-//! bytes per edge are then written and read. For a few machines reading is less. Degrees, masks and ranks of all
-//! vertices are needed for any portion, so the memory is that of all parts.
+//! Some parts ([`Portion`]) have the bytes that they have among all. Every pass over the records then keeps
+//! the edges with a target in these parts. So a portion needs the graph, the assignment and nothing else, and
+//! machines that see the same files write portions apart from each other. Each of them reads all records, 8
+//! bytes each, once for the degrees and once for the edges. The alternative is to deal the edges once,
+//! through files that all machines see: 16 bytes per edge are then written and read. For a few machines
+//! reading is less. Degrees, masks and ranks of all vertices are needed for any portion, so the memory is
+//! that of all parts.
 
 mod second_hop;
 
@@ -22,13 +23,13 @@ use crate::exec::{Entry, SpillReader, Writer, spill, spill_edges};
 use crate::measure;
 use crate::sets::{Groups, LocalSet};
 
-/// Which parts are written, and where.
+/// The parts that are written, and where.
 #[derive(Debug, Clone)]
 pub struct Portion<'a> {
     /// The parts.
     pub parts: Range<u32>,
-    /// `h` stores the in-edges of every vertex at distance < h from the part, against the direction of the edges, and 0
-    /// those inside the part.
+    /// `h` stores the in-edges of every vertex at distance < h from the part, against the direction of the
+    /// edges, and 0 those inside the part.
     pub halo_hops: u32,
     /// Where the folders of the parts go.
     pub into: &'a Path,
@@ -84,7 +85,7 @@ fn plan(edges: &dyn EdgeStream, k: u32, directions: &Directions, halo_hops: u32,
     let n = edges.num_vertices();
     let most = directions.most_edges(edges.num_edges());
     let what = format!("writing the parts of {n} vertices (halo_hops={halo_hops})");
-    // Degree, order and rank. Inner degrees. Masks. The second hop spills up to twice as much.
+    // Degree, order and rank. Inner degrees. Masks. With a second hop, up to twice the entries are spilled.
     let per_vertex = [16, 12, 20][halo_hops as usize];
     let times = u64::from(halo_hops.max(1));
     let buckets = Layout::most_buckets(times * n, times * most, k.into());
@@ -137,15 +138,16 @@ pub(crate) struct VertexParts<'a> {
     pub members: Members,
 }
 
-/// What a worker needs to write parts.
+/// Scratch space of a worker that writes parts.
 struct Worker {
     halo: LocalSet,
     rows: RowBuffers,
 }
 
 impl VertexParts<'_> {
-    /// Writes inner vertices, their 1-hop halo, and the rows of the inner vertices, of which `row_degree` tells how many
-    /// edges they have. Returns the sizes of each part, and the sum of the in-degrees of its halo.
+    /// Writes inner vertices, their 1-hop halo, and the rows of the inner vertices, of which `row_degree`
+    /// tells how many edges they have. Returns the sizes of each part, and the sum of the in-degrees of its
+    /// halo.
     fn first_hop(&self, row_degree: &[u32], workers: usize) -> Result<Vec<(PartSizes, u64)>> {
         let mut layout = Layout::default();
         for part in self.portion.parts.clone() {
@@ -167,7 +169,7 @@ impl VertexParts<'_> {
         })
     }
 
-    /// Sends every edge to the part of its target. The source is a local id and flagged if it is inner, too.
+    /// Sends every edge to the part of its target. The source is a local id, flagged if it is also inner.
     fn spill(&self, layout: &Layout, workers: usize) -> Result<SpillReader> {
         let (m, parts, rank) = (self.edges.num_edges(), self.assignment, &*self.members.rank);
         let Portion { parts: ref written, halo_hops, temporary, .. } = *self.portion;

@@ -1,9 +1,9 @@
 //! The second hop of the halo: the in-edges of the 1-hop halo vertices of each part.
 //!
-//! **Algorithm.** In passes of up to 64 parts, and fewer where more than two times all edges would lie in the temporary
-//! file (a pass costs much less than writing them): a mask per vertex has a bit for each of them that has the vertex in
-//! its 1-hop halo. One pass over the edges sends each to all parts whose bit its target has. Then the parts are
-//! continued where the first hop ended.
+//! **Algorithm.** In passes of up to 64 parts, and fewer where more than two times all edges would lie in the
+//! temporary file (a pass costs much less than writing them): a mask per vertex has a bit for each of them
+//! that has the vertex in its 1-hop halo. One pass over the edges sends each to all parts whose bit its
+//! target has. Then the parts are continued where the first hop ended.
 //!
 //! **Memory.** 8 bytes per vertex beyond the first hop's, and a second set per worker.
 
@@ -22,7 +22,8 @@ use crate::sets::LocalSet;
 /// Parts per pass: the bits of a mask.
 const PARTS: usize = 64;
 
-/// Appends the rows of the 1-hop halos, of so many edges, and the 2-hop halos, to the files of the parts.
+/// Appends the rows of the 1-hop halos, which have `halo_degrees` edges, and the 2-hop halos to the files of
+/// the parts.
 pub(crate) fn append(
     graph: &VertexParts,
     sizes: &mut [PartSizes],
@@ -112,7 +113,8 @@ impl Pass<'_> {
         Ok(layout)
     }
 
-    /// Sends every edge to the parts that have its target in their 1-hop halo. Both ends keep their global ids.
+    /// Sends every edge to the parts that have its target in their 1-hop halo. Both ends keep their global
+    /// ids.
     fn spill(&self, layout: &Layout, workers: usize) -> Result<SpillReader> {
         let VertexParts { edges, directions, portion, run, .. } = *self.graph;
         let m = edges.num_edges();

@@ -99,7 +99,7 @@ impl Columns {
     }
 }
 
-/// What was sampled, as an object that arrays over it keep.
+/// A sample, as an object that arrays over it keep alive.
 #[pyclass(frozen)]
 struct Owned(Pooled<Sample>);
 

@@ -14,7 +14,7 @@ use fastpart::internals::parts;
 
 type Array<'py> = Bound<'py, PyUntypedArray>;
 
-/// Rows coded or decoded between two looks at the cancel flag.
+/// Rows coded or decoded between two polls of the cancel flag.
 const STRIDE: usize = 1024;
 
 /// Rows of 8 bits per number. See `_core.pyi`.
@@ -53,14 +53,16 @@ impl Coding {
         each(py, count, |index| {
             let from = with_exposed_provenance(from + index * self.inner.coded_bytes());
             let to = with_exposed_provenance_mut(to + index * self.inner.decoded_bytes());
-            // SAFETY: numpy vouches for the memory, which both arrays keep. The caller lets nobody else change `out`.
+            // SAFETY: numpy vouches for the memory, which both arrays keep. The caller lets nobody else
+            // change `out`.
             unsafe { self.inner.decode(from, from_raw_parts_mut(to, self.inner.width())) };
         })
     }
 }
 
 impl Coding {
-    /// Refuses arrays other than coded rows and their numbers, of which `out` is written to. Returns how many there are.
+    /// Refuses arrays other than coded rows and their numbers, of which `out` is written to. Returns how many
+    /// there are.
     fn check(
         &self,
         py: Python<'_>,
@@ -80,7 +82,7 @@ impl Coding {
             return Ok(count);
         }
         Err(PyTypeError::new_err(format!(
-            "expected C-contiguous rows of {coded} uint8 and as many of {width} float32"
+            "expected the same number of C-contiguous rows of {coded} uint8 and of {width} float32"
         )))
     }
 }

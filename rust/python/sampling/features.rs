@@ -52,12 +52,12 @@ impl Features {
         Self::of(py, opened, &topology.pools)
     }
 
-    /// The same rows, decoded.
+    /// These features, decoded.
     fn decoded(&self, py: Python<'_>, coding: &Coding) -> PyResult<Self> {
         Self::of(py, self.inner.decoded(coding.inner.clone()), &self.pools)
     }
 
-    /// The same rows, of which those in a file of their own stay in memory.
+    /// These features, with the rows `ids` from `file` kept in memory.
     fn with_cache(&self, py: Python<'_>, ids: View<'_, u32>, file: PathBuf, checksum: u64) -> PyResult<Self> {
         Self::of(py, self.inner.with_cache(&copied(&ids, "ids")?, &file, checksum), &self.pools)
     }
@@ -90,7 +90,7 @@ impl Features {
         Ok(Pack { inner: Arc::new(opened.map_err(|error| raise(py, error))?) })
     }
 
-    /// The same rows, copied into memory.
+    /// These features, copied into memory.
     fn loaded(&self, py: Python<'_>) -> PyResult<Self> {
         let loaded = in_place(py, |_| self.inner.loaded())?;
         Self::of(py, Ok(loaded), &self.pools)
@@ -106,7 +106,7 @@ impl Features {
         PyTuple::new(py, &self.inner.row_shape)
     }
 
-    /// An array for so many rows of features, in memory that is used again once it is gone.
+    /// An array for `count` rows of features, in memory that is used again once it is gone.
     fn empty<'py>(&self, py: Python<'py>, count: usize) -> PyResult<Bound<'py, PyAny>> {
         let mut memory = self.pools.features();
         self.inner.reserve(count, &mut memory).map_err(|error| raise(py, error))?;
@@ -178,7 +178,7 @@ impl Features {
     }
 }
 
-/// Numbers of rows: those of vertices or those of in-edges.
+/// Numbers of rows of vertices or of in-edges.
 enum Rows {
     U32(Vec<u32>),
     I64(Vec<i64>),
@@ -198,7 +198,8 @@ impl Rows {
     }
 }
 
-/// Parts whose rows begin at `starts`. Those of the in-edges are the topology's own.
+/// Parts whose rows begin at `starts`. If the rows of the topology's vertices or in-edges begin there, its
+/// own object is returned.
 fn space_of(topology: &sampling::Topology, starts: &[i64]) -> PyResult<Result<Arc<RowSpace>>> {
     let starts: Vec<u64> = starts.iter().map(|&start| start as u64).collect();
     let known = [topology.rows(), topology.edge_rows()].into_iter().find(|space| space.starts() == starts);
@@ -217,7 +218,8 @@ impl Features {
         if let Some(out) = out {
             self.check(py, &out, rows.len())?;
             let start = data(&out).expose_provenance();
-            // SAFETY: numpy vouches for the memory, which `out` keeps. Its owner asked for the bytes to be overwritten.
+            // SAFETY: numpy vouches for the memory, which `out` keeps. Its owner asked for the bytes to be
+            // overwritten.
             let gather = |check: &dyn Fn() -> Result<()>| unsafe {
                 self.inner.gather(rows, planned, with_exposed_provenance_mut(start), check)
             };
@@ -261,8 +263,8 @@ impl Features {
     ) -> PyResult<Bound<'py, PyAny>> {
         let start = memory.as_mut_ptr();
         let owner = owner(py, memory)?;
-        // SAFETY: the rows have memory, zeros or what was filled, which the owner keeps. Nobody else uses it until it is
-        // gone.
+        // SAFETY: the rows have memory, zeros or what was filled, which the owner keeps. Nobody else uses it
+        // until it is gone.
         let bytes = unsafe { array_within::<u8>(start, count * self.inner.row_bytes, owner) };
         let shape: Vec<usize> = std::iter::once(count).chain(self.inner.row_shape.iter().copied()).collect();
         let shape = PyTuple::new(py, shape)?;

@@ -1,4 +1,4 @@
-//! How fast the disk of some files is.
+//! The speed of the disk of some files.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -153,7 +153,7 @@ impl Sampler {
 }
 
 impl Sampler {
-    /// What batches are to have.
+    /// The arrays that batches are to have.
     fn columns(
         &self,
         py: Python<'_>,

@@ -34,7 +34,7 @@ impl Topology {
         Self { inner, workers, pools: Arc::default() }
     }
 
-    /// What `append` finds of rows.
+    /// The numbers that `append` finds for rows.
     fn of_rows<'py>(
         &self,
         py: Python<'py>,

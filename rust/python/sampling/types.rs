@@ -53,7 +53,7 @@ impl Types {
         Ok((PyArray1::from_vec(py, types), PyArray1::from_vec(py, rows)))
     }
 
-    /// First row of each part among those of each type, and their number.
+    /// For each type the first row of each part, and the number of rows.
     #[getter]
     fn starts<'py>(&self, py: Python<'py>) -> Vec<Array<'py, i64>> {
         let of = |number| self.inner.starts(number).iter().map(|&start| i64::from(start)).collect();

@@ -1,8 +1,9 @@
 //! The batches of an epoch, made ahead of their use and handed out in order.
 //!
-//! Threads take the next step each, as long as it is less than `ahead` steps from the one that is handed out next, and the
-//! batches that wait take no more memory than they may. So at most `ahead` batches wait, whatever the threads. How large a batch is to be is
-//! not known before, so each counts as the largest of the epoch. An error is handed out in the place of its batch.
+//! Threads take the next step each, as long as it is less than `ahead` steps from the one that is handed out
+//! next, and the batches that wait take no more memory than they may. So at most `ahead` batches wait,
+//! whatever the threads. How large a batch is to be is not known before, so each counts as the largest of the
+//! epoch. An error is handed out in the place of its batch.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,7 +28,8 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// Step i of `epoch` has `seeds[offsets[i]..offsets[i + 1]]`, which are rows. Each has a time, or `times` is empty.
+    /// Step i of `epoch` has `seeds[offsets[i]..offsets[i + 1]]`, which are rows. Each has a time, or `times`
+    /// is empty.
     pub fn new(seeds: Vec<u32>, times: Vec<i64>, offsets: &[i64], epoch: u64) -> Result<Self> {
         let ascend = offsets.is_sorted() && offsets.first() == Some(&0);
         if !ascend || offsets.last() != Some(&(seeds.len() as i64)) {
@@ -149,7 +151,8 @@ impl Shared {
     }
 
     fn stop(&self) {
-        // Whoever found that it goes on, and waits for memory, has given the lock away by then.
+        // A thread that saw `stopped == false` and is waiting has released the lock, so the notification
+        // below reaches it.
         let _state = self.state();
         self.stopped.store(true, Relaxed);
         self.more.notify_all();
@@ -158,8 +161,8 @@ impl Shared {
 }
 
 impl Ahead {
-    /// Starts the threads, with one of the `workers` each. `ahead` is at least 1. Batches take at most `max_bytes` bytes before
-    /// they are handed out, but one is always made.
+    /// Starts the threads, with one of the `workers` each. `ahead` is at least 1. Batches take at most
+    /// `max_bytes` bytes before they are handed out, but one is always made.
     pub fn start(
         maker: Maker,
         steps: Steps,
@@ -227,7 +230,7 @@ impl Ahead {
 impl Drop for Ahead {
     fn drop(&mut self) {
         if self.process != std::process::id() {
-            // The threads are not here, and nobody unlocks what they had locked.
+            // The threads do not exist in this process, so nothing unlocks their locks.
             self.threads.drain(..).for_each(std::mem::forget);
             std::mem::forget(Arc::clone(&self.shared));
             return;

@@ -4,7 +4,7 @@ use crate::base::{Error, Result};
 use crate::sampling::levels::sample::Sample;
 use crate::sampling::topology::types::Types;
 
-/// What is known of each node while a batch is ordered.
+/// The nodes while a batch is ordered.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     nodes: Vec<Node>,
@@ -12,8 +12,8 @@ pub(crate) struct Scratch {
     cursors: Vec<usize>,
 }
 
-/// A node: its place among those of its type, and the type. What an in-edge looks up of its source is in one line of
-/// the cache.
+/// A node: its place among those of its type, and the type. An in-edge finds all it needs of its source in
+/// one line of the cache.
 #[derive(Debug, Clone, Copy)]
 struct Node {
     place: i32,
@@ -149,7 +149,7 @@ impl Sample {
     }
 }
 
-/// Writes where items begin of which there are as many each, and their number.
+/// Writes where the items of each count begin, and the number of all items.
 fn ends_of(counts: impl Iterator<Item = usize>, into: &mut Vec<usize>) {
     into.clear();
     into.push(0);

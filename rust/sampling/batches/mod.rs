@@ -1,4 +1,4 @@
-//! A batch in memory that is used again: what was sampled, and the features.
+//! A batch in memory that is used again: the sample and its features.
 
 mod ahead;
 mod by_type;
@@ -27,7 +27,7 @@ pub use workers::Workers;
 /// A batch.
 #[derive(Debug)]
 pub struct Batch {
-    /// What was sampled.
+    /// The sample.
     pub sample: Pooled<Sample>,
     /// One row of features per node of each type that has some.
     pub features: Vec<Option<Pooled<FeatureRows>>>,
@@ -52,7 +52,7 @@ pub struct Maker {
     pub features: Vec<Option<Arc<Features>>>,
     /// Where the features of in-edges are. The sampler gives their rows.
     pub edge_features: Option<Arc<Features>>,
-    /// Those of the batches of the epoch, if they are packed.
+    /// The features of the batches of the epoch, if they are packed.
     pub pack: Option<Arc<Pack>>,
     /// Memory for both.
     pub pools: Arc<Pools>,
@@ -133,7 +133,8 @@ impl Pools {
         self.features.take()
     }
 
-    /// Memory that waits to be used again takes at most `most` bytes, for samples, features and those of edges each.
+    /// Memory that waits to be used again takes at most `most` bytes, for samples, features and those of
+    /// edges each.
     pub fn keep_at_most(&self, most: u64) {
         self.samples.keep_at_most(most);
         self.features.keep_at_most(most);

@@ -1,7 +1,7 @@
 //! Random walks against the direction of the edges.
 //!
-//! A step goes to the source of an in-edge, each with the same probability. A walk that is at a vertex without in-edges
-//! stays there.
+//! A step goes to the source of an in-edge, each with the same probability. A walk that is at a vertex
+//! without in-edges stays there.
 
 use crate::base::{Error, Result};
 use crate::sampling::levels::sample::Place;
@@ -9,7 +9,8 @@ use crate::sampling::levels::targets::{BLOCK, Targets};
 use crate::sampling::random::HopKey;
 use crate::sampling::topology::Topology;
 
-/// Walks of `length` steps, one from each of `roots`. Returns the rows that they visit, `length + 1` for each walk.
+/// Walks of `length` steps, one from each of `roots`. Returns the rows that they visit, `length + 1` for each
+/// walk.
 ///
 /// A step is a function of (seed, epoch, step, hop, number of the walk, its root).
 pub fn walks(

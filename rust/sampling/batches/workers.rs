@@ -1,4 +1,4 @@
-//! What threads need to make batches, kept for the next epoch.
+//! Scratch space in which threads make batches, kept for the next epoch.
 
 use std::sync::{Arc, Mutex};
 
@@ -64,7 +64,7 @@ impl Workers {
         locked(&self.idle).push(worker);
     }
 
-    /// Bytes that as many workers take beyond those that are there.
+    /// Bytes that `workers` workers take beyond the idle ones.
     pub fn memory(&self, workers: usize) -> u64 {
         let new = workers.saturating_sub(locked(&self.idle).len());
         new as u64 * IdTable::memory(self.topology.num_vertices())

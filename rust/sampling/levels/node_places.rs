@@ -1,7 +1,7 @@
-//! Which rows a batch has met, and where they are in it.
+//! The rows that a batch has met, and their places in it.
 //!
-//! One stamp of 4 bytes per vertex. A stamp below the base is of an earlier scope, so that beginning a new one costs
-//! nothing. The stamps are cleared once they run out, after four billion entries.
+//! One stamp of 4 bytes per vertex. A stamp below the base is of an earlier scope, so that beginning a new
+//! one costs nothing. The stamps are cleared once they run out, after four billion entries.
 
 use std::hint::select_unpredictable;
 

@@ -1,7 +1,7 @@
 //! From the in-edges that were picked to places in the batch.
 //!
-//! Every step is a loop over many picks, which brings into the cache what the next step reads: local ids of sources,
-//! what is known of those in the halo, stamps.
+//! Every step is a loop over many picks, which brings into the cache what the next step reads: local ids of
+//! sources, rows of sources in the halo, stamps.
 
 use std::ops::Range;
 
@@ -11,7 +11,8 @@ use crate::base::{Error, Result};
 use crate::sampling::topology::Topology;
 use crate::sampling::topology::part::Part;
 
-/// Picks that are collected before they are looked up. Few, so that what they bring into the cache stays there.
+/// Picks that are collected before they are looked up. Few, so that what they bring into the cache stays
+/// there.
 pub(crate) const ENOUGH: usize = 512;
 
 /// In-edges that were picked.

@@ -1,7 +1,7 @@
 //! Nodes whose in-edges are sampled, in blocks.
 //!
-//! What is known of a vertex lies in several arrays at random places. A block is looked up one array after the other,
-//! and what the next block needs is on its way into the cache meanwhile.
+//! The data of a vertex lies in several arrays at random places. A block of vertices is looked up one array
+//! after the other. Meanwhile the data of the next block is on its way into the cache.
 
 use crate::base::Result;
 use crate::sampling::topology::Topology;

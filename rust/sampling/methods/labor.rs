@@ -1,13 +1,14 @@
 //! LABOR-0: samples of fewer distinct vertices, by one random number per source.
 //!
-//! An in-edge from t is taken if the number of t is below `fanout / degree`. So each list has `fanout` picks on average,
-//! every in-edge is picked with the probability that uniform samples have, and lists that share a source tend to take it
-//! together.
+//! An in-edge from t is taken if the number of t is below `fanout / degree`. So each list has `fanout` picks
+//! on average, every in-edge is picked with the probability that uniform samples have, and lists that share a
+//! source tend to take it together.
 //!
 //! Short lists are read from front to back. Of long ones only what lies in the places that have small numbers (`labor_numbers`)
 //! is read, in buckets that are made when a list is asked for first (`topology::lists_by_place`). Which way is taken changes no pick.
 //!
-//! Source: Balin and Catalyurek, "Layer-Neighbor Sampling: Defusing Neighborhood Explosion in GNNs", NeurIPS 2023.
+//! Source: Balin and Catalyurek, "Layer-Neighbor Sampling: Defusing Neighborhood Explosion in GNNs",
+//! NeurIPS 2023.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -32,11 +33,11 @@ const FEW: usize = 8;
 /// Places in a line of the cache.
 const LINE: usize = 16;
 
-/// What a worker needs.
+/// Scratch space of a worker.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     numbers: Numbers,
-    /// What is looked at in an order.
+    /// The pieces of an order that are read.
     pieces: Vec<Piece>,
     /// Positions in a list.
     found: Vec<u32>,
@@ -151,7 +152,7 @@ fn are_few(threshold: u32, degree: usize) -> bool {
 }
 
 impl BySourceNumbers<'_> {
-    /// Brings what is kept of a long list into the cache.
+    /// Brings the order of a long list into the cache.
     fn prepare_long(&self, asked: Asked, target: &Target) {
         match self.orders.get(list_of(target)) {
             Some(Order::Places(places)) => places.iter().step_by(LINE).for_each(|place| prefetch_at(place)),

@@ -1,21 +1,23 @@
-//! The random numbers of LABOR, one for each source in a hop, of which small ones are found without a look at all.
+//! The random numbers of LABOR, one for each source in a hop. Small ones are found without computing all.
 //!
-//! Every vertex has a *place*, a hash of its original id, the same in all batches. Places are divided into `GROUPS`
-//! intervals, the groups. In each hop the groups are dealt to `COLUMNS` columns at random, `PER_COLUMN` to each, and the
-//! vertices of a group are shifted by a random number, cyclically:
+//! Every vertex has a *place*, a hash of its original id, the same in all batches. Places are divided into
+//! `GROUPS` intervals, the groups. In each hop the groups are dealt to `COLUMNS` columns at random,
+//! `PER_COLUMN` to each, and the vertices of a group are shifted by a random number, cyclically:
 //!
 //! ```text
-//! number of a vertex = (column of its group + fraction of (place within the group + shift of its group)) / COLUMNS
+//! number of a vertex = (column of its group + fraction of its shifted place) / COLUMNS
+//! shifted place = place within the group + shift of its group
 //! ```
 //!
-//! So the vertices whose numbers are below p are those of a few intervals of places: `PER_COLUMN` for each column that p
-//! reaches. The map from places to numbers keeps lengths. From this follows, with places that are a hash:
+//! So the vertices whose numbers are below p are those of a few intervals of places: `PER_COLUMN` for each
+//! column that p reaches. The map from places to numbers keeps lengths. From this follows, with places that
+//! are a hash:
 //!
 //! - The number of every vertex is uniform, whatever its place, and new in every hop and batch.
 //! - Within a batch the numbers of different vertices are independent, as LABOR has them.
-//! - Over batches they are not quite: two vertices with places side by side are often taken in the same batches. That
-//!   is one pair of 512. To confine it to long lists, only numbers below [`SMALL`] are found this way. Whether a
-//!   number is below a threshold above it is decided by a hash of hop and vertex.
+//! - Over batches they are not quite: two vertices with places side by side are often taken in the same
+//!   batches. That is one pair of 512. To confine it to long lists, only numbers below [`SMALL`] are found
+//!   this way. Whether a number is below a threshold above it is decided by a hash of hop and vertex.
 
 use crate::sampling::random::HopKey;
 use crate::sampling::topology::lists_by_place::PLACE_BITS;
@@ -38,7 +40,7 @@ const FINE: u32 = WITHIN_COLUMN - WITHIN_GROUP;
 #[derive(Debug, Default)]
 pub(crate) struct Numbers {
     key: HopKey,
-    /// Of each group the column, in the highest bits, and the shift.
+    /// For each group its column, in the highest bits, and its shift.
     deals: Vec<u32>,
     /// The groups in the order of columns.
     groups: Vec<u16>,
@@ -69,7 +71,7 @@ impl Numbers {
         }
     }
 
-    /// The number at a place, if it is small. Otherwise it is above [`SMALL`], too.
+    /// The number at a place, if it is small. Otherwise the result is also above [`SMALL`].
     #[inline(always)]
     fn at(&self, place: u32) -> u32 {
         let deal = self.deals[(place >> WITHIN_GROUP) as usize];
@@ -77,19 +79,21 @@ impl Numbers {
         deal >> WITHIN_COLUMN << WITHIN_COLUMN | shifted
     }
 
-    /// Puts the indices of the places whose numbers are below a threshold into `found`. Returns how many there are.
+    /// Puts the indices of the places whose numbers are below a threshold into `found`. Returns how many
+    /// there are.
     #[inline(always)]
     pub(crate) fn find(&self, threshold: u32, places: &[u32], found: &mut [u16]) -> usize {
         let mut count = 0;
         let mut put = |index: u16, wanted: bool| {
-            // Which of them are taken cannot be predicted, so there is no branch.
+            // It cannot be predicted which of them are taken, so there is no branch.
             found[count] = index;
             count += usize::from(wanted);
         };
         if threshold <= SMALL {
             (0..).zip(places).for_each(|(index, &place)| put(index, self.at(place) < threshold));
         } else {
-            // Of numbers that are not small as many are below as makes it the right share of all.
+            // The share of the numbers that are not small and below the threshold is chosen so that the share
+            // of all is right.
             let rest = u64::from(threshold - SMALL) << 32;
             let rest = (rest / ((1 << 32) - u64::from(SMALL))) as u32;
             let below = |place| (self.at(place) < SMALL) | (self.key.bits(place) < rest);
@@ -98,13 +102,15 @@ impl Numbers {
         count
     }
 
-    /// Number of intervals of places whose numbers are below a small threshold, but for one more where a group is cut.
+    /// Number of intervals of places whose numbers are below a small threshold. There is one more where a
+    /// group is cut.
     #[inline(always)]
     pub(crate) fn count(threshold: u32) -> usize {
         (threshold as usize).div_ceil(1 << WITHIN_COLUMN) * PER_COLUMN
     }
 
-    /// Calls `visit` with the first place and the length of each of these intervals.
+    /// Calls `visit` with the first place and the length of each interval of places whose numbers are below a
+    /// threshold.
     #[inline(always)]
     pub(crate) fn intervals(&self, threshold: u32, mut visit: impl FnMut(u32, u32)) {
         let full = (threshold >> WITHIN_COLUMN) as usize * PER_COLUMN;

@@ -1,10 +1,11 @@
 //! Weighted samples of in-edges, without replacement.
 //!
-//! In-edge e gets the number `-ln(u) / w(e)`, with u uniform in (0, 1]. The `fanout` smallest numbers win, so that the
-//! in-edges are drawn one after the other, each with a probability in proportion to its weight among those that are left.
-//! An in-edge of weight 0 is never picked.
+//! In-edge e gets the number `-ln(u) / w(e)`, with u uniform in (0, 1]. The `fanout` smallest numbers win, so
+//! that the in-edges are drawn one after the other, each with a probability in proportion to its weight among
+//! those that are left. An in-edge of weight 0 is never picked.
 //!
-//! Source: Efraimidis and Spirakis, "Weighted random sampling with a reservoir", Information Processing Letters 2006.
+//! Source: Efraimidis and Spirakis, "Weighted random sampling with a reservoir", Information Processing
+//! Letters 2006.
 
 use super::{Hop, Sampling};
 use crate::base::{Error, Result, prefetch_at};
@@ -29,7 +30,8 @@ unsafe impl Send for RecordWeights {}
 unsafe impl Sync for RecordWeights {}
 
 impl RecordWeights {
-    /// `len` numbers at `start`, float64 if they are `wide`, else float32. Refuses those that are negative or not finite.
+    /// `len` numbers at `start`, float64 if they are `wide`, else float32. Refuses those that are negative or
+    /// not finite.
     ///
     /// # Safety
     /// They must stay readable while the value is used.

@@ -21,7 +21,8 @@ impl std::fmt::Debug for RowCache {
 }
 
 impl RowCache {
-    /// Reads the rows `ids`, which ascend and are below `n`, from a file that has no others. `sum` is their checksum.
+    /// Reads the rows `ids`, which ascend and are below `n`, from a file that has no others. `sum` is their
+    /// checksum.
     pub(crate) fn read(ids: &[u32], n: u32, file: &Path, row_bytes: usize, sum: u64) -> Result<Self> {
         let found = MappedRows::open(file)?;
         if found.len() != ids.len() || found.row_bytes() != row_bytes {
@@ -41,7 +42,8 @@ impl RowCache {
         members.number();
         let mut rows = Buffer::<u8>::zeroed(ids.len() * row_bytes, "cached rows")?;
         if let Some(start) = found.row(0) {
-            // SAFETY: the map has as many bytes. They are copied as they are, whoever changes them meanwhile.
+            // SAFETY: the map has the bytes of all rows. They are copied as they are, even if another process
+            // changes them meanwhile.
             unsafe { std::ptr::copy_nonoverlapping(start, rows.as_mut_ptr(), rows.len()) };
         }
         let of_row = |(place, &id): (usize, &u32)| checksum(id, &rows[place * row_bytes..][..row_bytes]);

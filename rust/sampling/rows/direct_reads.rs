@@ -3,22 +3,24 @@
 //! **Requirements.** A file system that takes `O_DIRECT`. Where it does not, rows are read from the map
 //! ([`DirectFile::open`]).
 //!
-//! **Why.** A map brings one page at a time and thread, and those around it: with a readahead of 8 MB a batch of 40 MB
-//! reads a file of 3.2 GB as a whole. Disks answer many reads at a time about as fast as one.
+//! **Why.** A map brings one page at a time and thread, and those around it: with a readahead of 8 MB a batch
+//! of 40 MB reads a file of 3.2 GB as a whole. Disks answer many reads at a time about as fast as one.
 //!
-//! **Algorithm.** The rows of a batch come in the order of the files. Rows whose blocks of [`BLOCK`] bytes touch are
-//! one read of at most [`LONGEST`] bytes. [`DEPTH`] reads are under way, each into a buffer of its own, from which its
-//! rows are handed out in order. The buffers are aligned, as the system demands, and the rows are not.
+//! **Algorithm.** The rows of a batch come in the order of the files. Rows whose blocks of [`BLOCK`] bytes
+//! touch are one read of at most [`LONGEST`] bytes. [`DEPTH`] reads are under way, each into a buffer of its
+//! own, from which its rows are handed out in order. The buffers are aligned, as the operating system
+//! demands, and the rows are not.
 //!
-//! **Memory.** [`DEPTH`] buffers of at most [`LONGEST`] bytes for each batch that is being read, up to 8 MiB, and 40
-//! bytes per read.
+//! **Memory.** [`DEPTH`] buffers of at most [`LONGEST`] bytes for each batch that is being read, up to 8 MiB,
+//! and 40 bytes per read.
 //!
-//! **Parallelism.** One thread per batch has all reads under way ([`Reads`]), and waits for the first one of them.
+//! **Parallelism.** One thread per batch has all reads under way ([`Reads`]), and waits for the first one of
+//! them.
 //!
 //! **Complexity.** O(rows), after they were sorted.
 //!
-//! Source: Park et al., "Ginex: SSD-enabled Billion-scale Graph Neural Network Training on a Single Machine via
-//! Provably Optimal In-memory Caching", VLDB 2022.
+//! Source: Park et al., "Ginex: SSD-enabled Billion-scale Graph Neural Network Training on a Single Machine
+//! via Provably Optimal In-memory Caching", VLDB 2022.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -92,8 +94,8 @@ impl DirectFile {
             .ok_or_else(|| self.missing(u64::from(rows.end) - 1))
     }
 
-    /// Hands out the bytes of consecutive rows, which are read in long pieces. Returns the bytes that were read: no
-    /// block twice.
+    /// Hands out the bytes of consecutive rows, which are read in long pieces. Returns the bytes that were
+    /// read: no block twice.
     pub(crate) fn stream(
         &self,
         rows: Range<u32>,
@@ -175,7 +177,7 @@ impl DirectFile {
 struct Read {
     from: u64,
     to: u64,
-    /// Which of the rows.
+    /// The range of the rows.
     first: usize,
     end: usize,
 }
@@ -188,7 +190,7 @@ pub(crate) struct Wanted<'a, R> {
     pub(crate) base: u64,
     /// All rows of the batch.
     pub(crate) rows: &'a [R],
-    /// Places in `rows` of those of this file.
+    /// Places in `rows` of the rows of this file.
     pub(crate) places: &'a [u32],
 }
 
@@ -229,8 +231,8 @@ impl<R: RowId> Wanted<'_, R> {
     }
 }
 
-/// Reads the rows, and calls `visit` with the place and the bytes of each, in the order that they are wanted in. Returns
-/// the bytes of the blocks that were read.
+/// Reads the rows, and calls `visit` with the place and the bytes of each, in the order that they are wanted
+/// in. Returns the bytes of the blocks that were read.
 pub(crate) fn read<R: RowId>(
     wanted: &[Wanted<'_, R>],
     visit: &mut dyn FnMut(u32, &[u8]),
@@ -244,7 +246,7 @@ pub(crate) fn read<R: RowId>(
     let mut memory = Buffer::<Block>::zeroed(most * blocks, "rows that are read")?;
     let mut buffers: Vec<&mut [u8]> = memory.chunks_mut(blocks).map(bytemuck::cast_slice_mut).collect();
     let Ok(mut queue) = Reads::new(most) else {
-        // The system has no more queues.
+        // The operating system has no more queues.
         for (of, read) in &reads {
             let bytes = of.file.read(read.from, &mut buffers[0][..(read.to - read.from) as usize])?;
             of.hand_out(read, &buffers[0][..bytes], visit)?;
@@ -252,15 +254,15 @@ pub(crate) fn read<R: RowId>(
         }
         return Ok(total);
     };
-    // Read i is into buffer i % most. Those that were handed out, and those that were begun, are the first ones.
+    // Read i is into buffer i % most. Reads are begun, and handed out, in order.
     let (mut handed_out, mut begun, mut done) = (0, 0, vec![None; most]);
     while handed_out < reads.len() {
         while begun < reads.len().min(handed_out + most) {
             let (of, read) = &reads[begun];
             let (buffer, bytes) = (begun % most, (read.to - read.from) as usize);
             let start = buffers[buffer].as_mut_ptr();
-            // SAFETY: the buffer is long enough, and nobody uses it before the read is done. The queue is dropped, and
-            // so its reads end, before the buffers.
+            // SAFETY: the buffer is long enough, and nobody uses it before the read is done. The queue is
+            // dropped, and so its reads end, before the buffers.
             unsafe { of.file.begin(&mut queue, buffer, read.from, start, bytes) }?;
             begun += 1;
         }
@@ -274,7 +276,7 @@ pub(crate) fn read<R: RowId>(
         {
             let (of, read) = &reads[handed_out];
             let buffer = &mut buffers[handed_out % most][..(read.to - read.from) as usize];
-            // The end of the file, or a read that the system cut short.
+            // The end of the file, or a read that the operating system cut short.
             let bytes = if bytes < buffer.len() { of.file.read(read.from, buffer)? } else { bytes };
             of.hand_out(read, &buffer[..bytes], visit)?;
             handed_out += 1;
@@ -289,7 +291,8 @@ mod tests {
 
     use super::*;
 
-    /// Files of 50 rows of so many bytes behind a head of 70 bytes, or None where direct reads are refused.
+    /// Files of 50 rows of `row_bytes` bytes behind a head of 70 bytes, or None where direct reads are
+    /// refused.
     fn file(folder: &Path, row_bytes: usize) -> Option<(DirectFile, Vec<u8>)> {
         let (path, rows) =
             (folder.join("rows"), (0..50 * row_bytes).map(|at| (at % 251) as u8).collect::<Vec<_>>());

@@ -1,16 +1,16 @@
-//! How fast the disk of some files is.
+//! The speed of the disk of some files.
 //!
 //! **Requirements.** As of [`direct_reads`](super::direct_reads). Where files are only read through the page cache, there are no rates: what is
 //! in memory would be measured.
 //!
-//! **Algorithm.** Reads of one length at random or consecutive places of the files, for a given time. As many are under
-//! way as batches have, and as much data for consecutive ones.
+//! **Algorithm.** Reads of one length at random or consecutive places of the files, for a given time.
+//! [`DEPTH`] random reads are under way, as for batches. Consecutive reads have 8 MiB under way.
 //!
 //! **Memory.** 8 MiB of buffers.
 //!
 //! **Parallelism.** One thread has all reads under way.
 //!
-//! **Complexity.** As many reads as the time has.
+//! **Complexity.** As many reads as fit into the time.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ const PIECE: u64 = (1 << 20) / BLOCK;
 /// Consecutive reads under way.
 const PIECES: usize = 8;
 
-/// What a disk does in a second.
+/// The rates of a disk, per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DiskRates {
     /// Reads of a block at random places, many at a time.
@@ -34,7 +34,8 @@ pub struct DiskRates {
     pub bytes: f64,
 }
 
-/// Measures reads of the files for about so long. None: they are only read through the page cache, or have no block.
+/// Measures reads of the files for about `time`. None: they are only read through the page cache, or have no
+/// block.
 pub fn disk_rates(
     files: &[PathBuf],
     time: Duration,
@@ -79,7 +80,8 @@ impl Disk {
         self.files[0].0.error(error)
     }
 
-    /// The file with a block, the offset there, and the bytes of a read of so many blocks. The end of a file is earlier.
+    /// The file with a block, the offset there, and the bytes of a read of `blocks` blocks, which the end of
+    /// the file may cut short.
     fn read(&self, block: u64, blocks: u64) -> (&DirectFile, u64, usize) {
         let index = self.ends.partition_point(|&end| end <= block);
         let (file, own) = &self.files[index];
@@ -87,7 +89,8 @@ impl Disk {
         (file, from * BLOCK, ((own - from).min(blocks) * BLOCK) as usize)
     }
 
-    /// Bytes per second of reads of so many blocks that begin where `next` says, with `depth` of them under way.
+    /// Bytes per second of reads of `blocks` blocks that begin where `next` says, with `depth` reads under
+    /// way.
     fn rate(
         &self,
         depth: usize,
@@ -114,8 +117,8 @@ impl Disk {
             while let Some(buffer) = free.pop() {
                 let (file, from, bytes) = self.read(next(), blocks);
                 let into = buffers[buffer].as_mut_ptr();
-                // SAFETY: the buffer is long enough, and nobody uses it before the read is done. The queue is dropped,
-                // and so its reads end, before the buffers.
+                // SAFETY: the buffer is long enough, and nobody uses it before the read is done. The queue is
+                // dropped, and so its reads end, before the buffers.
                 unsafe { file.begin(&mut queue, buffer, from, into, bytes) }?;
             }
             for (buffer, bytes) in queue.wait(depth / 4).map_err(|error| self.error(error))? {

@@ -25,7 +25,7 @@ use direct_reads::{DirectFile, Wanted};
 pub use disk_rates::{DiskRates, disk_rates};
 pub use packs::{Pack, Target};
 
-/// Rows between two looks at the cancel flag.
+/// Rows between two polls of the cancel flag.
 const STRIDE: usize = 256;
 
 /// Bytes of rows that are on their way into the cache.
@@ -34,7 +34,8 @@ const AHEAD: usize = 4096;
 /// Bytes of a row that are asked for. The processor finds the others itself.
 const ASKED: usize = 1536;
 
-/// Memory of so many times the rows of a batch, and of more than [`LARGE`] bytes, is given back instead of used for it.
+/// Memory of more than `WASTE` times the rows of a batch, and of more than [`LARGE`] bytes, is given back
+/// instead of used for it.
 const WASTE: usize = 4;
 
 /// Bytes of memory that is not worth giving back.
@@ -59,11 +60,12 @@ impl Io {
 /// A pack, and the step of its epoch.
 pub type PackStep<'a> = (&'a Pack, usize);
 
-/// The features of the inner vertices of parts, or of other rows of them, in files. Any of the parts may lack them.
+/// The features of the inner vertices of parts, or of other rows of them, in files. Any of the parts may lack
+/// them.
 #[derive(Clone, Debug)]
 pub struct Features {
     topology: Arc<Topology>,
-    /// Which part has which of the rows.
+    /// The rows of each part.
     space: Arc<RowSpace>,
     parts: Arc<[Option<MappedRows>]>,
     /// The files that are read past the page cache.
@@ -80,16 +82,16 @@ pub struct Features {
     pub descr: String,
     /// Shape of a row that is given.
     pub row_shape: Vec<usize>,
-    /// Whether memory does not hold the files, and rows are read in their order. It does not change what is read. The
-    /// system then reads each page once per batch, and those around it together.
+    /// Whether memory does not hold the files, and rows are read in their order. It does not change what is
+    /// read. The operating system then reads each page once per batch, and those around it together.
     pub in_order: bool,
     /// Bytes that were read for rows and not told yet, of all that share the files.
     read: Arc<AtomicU64>,
 }
 
 impl Features {
-    /// Opens the features of every part that has a file. They are those of the vertices unless another `space` is
-    /// given. Without `io`, they are read as fits their size.
+    /// Opens the features of every part that has a file. They are those of the vertices unless another
+    /// `space` is given. Without `io`, they are read as fits their size.
     pub fn open(
         files: &[Option<PathBuf>],
         topology: Arc<Topology>,
@@ -155,7 +157,7 @@ impl Features {
         })
     }
 
-    /// The same rows, decoded. They share the files.
+    /// These features, decoded. Both share the files.
     pub fn decoded(&self, coding: Coding) -> Result<Self> {
         if self.descr != u8::DESCR || self.row_shape != [coding.coded_bytes()] {
             let what = format!(
@@ -171,25 +173,25 @@ impl Features {
         Ok(Self { coding: Some(coding), descr, row_shape, row_bytes, ..self.clone() })
     }
 
-    /// The same rows, some of which stay in memory: those of a file that has no others. They ascend, and have this
-    /// checksum.
+    /// These features with the rows `ids` in memory, which `file` holds. `ids` ascend, and `checksum` is that
+    /// of these rows.
     pub fn with_cache(&self, ids: &[u32], file: &Path, checksum: u64) -> Result<Self> {
         let cache = RowCache::read(ids, self.space.count_u32()?, file, self.stored_bytes, checksum)?;
         Ok(Self { cache: Some(Arc::new(cache)), ..self.clone() })
     }
 
-    /// The same rows, copied from the files into memory.
+    /// These features, copied from the files into memory.
     pub fn loaded(&self) -> Result<Self> {
         let load = |rows: &Option<MappedRows>| rows.as_ref().map(MappedRows::loaded).transpose();
         let parts = self.parts.iter().map(load).collect::<Result<Vec<_>>>()?;
         Ok(Self { parts: parts.into(), direct: [].into(), in_order: false, ..self.clone() })
     }
 
-    /// Copies the features of `rows` to `target`, one after the other, decoded if they are coded. Where a part lacks
-    /// them, `target` stays as it is. Those of a planned batch are read from its pack.
+    /// Copies the features of `rows` to `target`, one after the other, decoded if they are coded. Where a
+    /// part lacks them, `target` stays as it is. The rows of a planned batch are read from its pack.
     ///
     /// # Safety
-    /// `target` has memory for as many rows, and nobody else uses it meanwhile.
+    /// `target` has memory for all `rows`, and no other code uses it meanwhile.
     pub unsafe fn gather(
         &self,
         rows: &[impl RowId],
@@ -244,8 +246,8 @@ impl Features {
         }
     }
 
-    /// Bytes that were read for rows since the last call: of whole blocks past the page cache and of packs, and of the
-    /// rows themselves in maps.
+    /// Bytes that were read for rows since the last call: of whole blocks past the page cache and of packs,
+    /// and of the rows themselves in maps.
     pub fn read_bytes(&self) -> u64 {
         self.read.swap(0, Relaxed)
     }
@@ -263,7 +265,8 @@ impl Features {
         Ok(blocks + others.iter().map(|&place| stored(rows[place as usize])).sum::<u64>())
     }
 
-    /// Calls `put` with the rows that stay in memory, and returns the places of the others, whose rows ascend.
+    /// Calls `put` with the rows that stay in memory, and returns the places of the others, whose rows
+    /// ascend.
     #[inline(always)]
     fn not_cached(&self, rows: &[impl RowId], put: &impl Fn(*const u8, usize)) -> Vec<u32> {
         let mut order: Vec<u32> = (0..rows.len() as u32).collect();
@@ -278,7 +281,8 @@ impl Features {
         order
     }
 
-    /// What is read past the page cache, and the places of the other rows. `order` has those of all rows, which ascend.
+    /// The rows that are read past the page cache, and the places of the other rows. `order` lists the places
+    /// of all rows by ascending row.
     pub(crate) fn directly<'a, R: RowId>(
         &'a self,
         rows: &'a [R],
@@ -299,7 +303,8 @@ impl Features {
         (wanted, others)
     }
 
-    /// Calls `put` with the mapped bytes of the rows at `place(0)`, at `place(1)`, ..., and with these places.
+    /// Calls `put` with the mapped bytes of the rows at `place(0)`, at `place(1)`, ..., and with these
+    /// places.
     #[inline(always)]
     fn mapped(
         &self,
@@ -318,7 +323,8 @@ impl Features {
                 for offset in (0..asked).step_by(64) {
                     prefetch_at(address.wrapping_add(offset));
                 }
-                // A row that begins inside of a line reaches one more. A coded row has few, and would wait for half of them.
+                // A row that begins inside of a line reaches one more. A coded row has few, and would wait
+                // for half of them.
                 prefetch_at(address.wrapping_add(asked.saturating_sub(1)));
             }
             if let Some(address) = self.address(row) {
@@ -338,7 +344,7 @@ impl Features {
         self.direct.get(part).and_then(Option::as_ref)
     }
 
-    /// Which part has which of the rows.
+    /// The rows of each part.
     pub(crate) fn space(&self) -> &Arc<RowSpace> {
         &self.space
     }
@@ -353,8 +359,8 @@ impl Features {
         self.in_order || self.direct.iter().any(Option::is_some)
     }
 
-    /// Lets the system read all files into memory, in their order. It is faster than page by page where nearly all are
-    /// read.
+    /// Lets the operating system read all files into memory, in their order. It is faster than page by page
+    /// where nearly all are read.
     pub(crate) fn read_ahead(&self) {
         self.parts.iter().flatten().for_each(MappedRows::read_ahead);
     }
@@ -382,7 +388,8 @@ impl Features {
         self.parts[part].as_ref()?.row((row - space.starts()[part]) as usize)
     }
 
-    /// Lets `target` hold the features of that many rows, and returns where. What was there may be lost.
+    /// Makes `target` hold the features of `rows` rows, and returns their address. The old content may be
+    /// lost.
     pub fn reserve(&self, rows: usize, target: &mut FeatureRows) -> Result<*mut u8> {
         target.reserve(rows * self.row_bytes)
     }
@@ -401,7 +408,7 @@ impl Features {
     }
 }
 
-/// How many files may stay open: half of what the system lets the process open.
+/// Most files that may stay open: half of the limit of the operating system.
 fn most_files() -> usize {
     most_open_files() / 2
 }
@@ -411,7 +418,7 @@ fn most_files() -> usize {
 pub struct FeatureRows(Option<Buffer<[u64; 8]>>);
 
 impl FeatureRows {
-    /// Makes it hold that many bytes, and returns where. What was there may be lost.
+    /// Makes it hold `bytes` bytes, and returns their address. The old content may be lost.
     fn reserve(&mut self, bytes: usize) -> Result<*mut u8> {
         let capacity = self.bytes() as usize;
         if capacity < bytes || capacity / WASTE > bytes.max(LARGE) {

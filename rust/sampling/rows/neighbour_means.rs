@@ -2,26 +2,27 @@
 //!
 //! **Requirements.** Rows of 32-bit floats of all parts, and the topology. Rows may have a weight each.
 //!
-//! **Why.** A layer that takes the mean of the neighbours reads each row once for every in-edge, and needs no row in a
-//! place of its own. To copy the rows of a block of targets, number its vertices anew and multiply by a sparse matrix
-//! reads and writes them three times, and asks a hash table once per in-edge. From a disk, each block reads nearly all
-//! rows again.
+//! **Why.** A layer that takes the mean of the neighbours reads each row once for every in-edge, and needs no
+//! row in a place of its own. Copying the rows of a block of targets, numbering its vertices and multiplying
+//! by a sparse matrix would read and write the rows three times, and ask a hash table once per in-edge. From
+//! a disk, each block reads nearly all rows again.
 //!
-//! **Algorithm.** If memory holds the rows, the targets are split among the threads by their in-edges. A thread takes
-//! targets until it has [`ENOUGH`] in-edges, looks up the rows of their sources, and adds them up. Rows are brought
-//! into the cache a few in-edges before they are added. If not, the in-edges are sorted by their source, the rows are
-//! read once, in the order of the files, and each is added to the sums of all its targets (*sweep*). Sums have 64 bits:
-//! with fewer than 2^29 rows of about the same exponent nothing is rounded before the end. So both ways give the same
-//! bits, for any partition. Numbers times a weight are rounded to 32 bits before they are added, for the same reason.
+//! **Algorithm.** If memory holds the rows, the targets are split among the threads by their in-edges. A
+//! thread takes targets until it has [`ENOUGH`] in-edges, looks up the rows of their sources, and adds them
+//! up. Rows are brought into the cache a few in-edges before they are added. If not, the in-edges are sorted
+//! by their source, the rows are read once, in the order of the files, and each is added to the sums of all
+//! its targets (*sweep*). Sums have 64 bits: with fewer than 2^29 rows of about the same exponent nothing is
+//! rounded before the end. So both ways give the same bits, for any partition. Numbers times a weight are
+//! rounded to 32 bits before they are added, for the same reason.
 //!
-//! **Memory.** 8 bytes for each of [`ENOUGH`] in-edges and thread, or for those of the largest list. A sweep: 8 bytes
-//! per in-edge, 8 per number of the targets, and 16 per source.
+//! **Memory.** 8 bytes for each of [`ENOUGH`] in-edges and thread, or for those of the largest list. A sweep:
+//! 8 bytes per in-edge, 8 per number of the targets, and 16 per source.
 //!
 //! **Complexity.** O(width) for each in-edge, and a sort of them in a sweep.
 //!
-//! Source: Huang et al., "GE-SpMM: General-purpose Sparse Matrix-Matrix Multiplication on GPUs for Graph Neural
-//! Networks", SC 2020, on sums without gathered rows. Sweeps are those of Roy, Mihailovic and Zwaenepoel, "X-Stream:
-//! Edge-centric Graph Processing using Streaming Partitions", SOSP 2013.
+//! Source: Huang et al., "GE-SpMM: General-purpose Sparse Matrix-Matrix Multiplication on GPUs for Graph
+//! Neural Networks", SC 2020, on sums without gathered rows. Sweeps are those of Roy, Mihailovic and
+//! Zwaenepoel, "X-Stream: Edge-centric Graph Processing using Streaming Partitions", SOSP 2013.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -31,7 +32,7 @@ use super::direct_reads;
 use crate::base::{Buffer, Error, Result, prefetch_at};
 use crate::parts::coding::Number;
 
-/// So many targets have sources in nearly all pages of most files.
+/// From this number of targets on, their sources lie in nearly all pages of most files.
 const MANY: usize = 1 << 14;
 
 /// In-edges that are looked up at a time. Few, so that what they bring into the cache stays there.
@@ -43,7 +44,7 @@ const AHEAD: usize = 8192;
 /// In-edges between an in-edge and the one whose row in the halo, or whose sum, is brought into the cache.
 const DISTANCE: usize = 32;
 
-/// What numpy calls the numbers.
+/// The type of the numbers in numpy.
 const NUMBER: &str = "<f4";
 
 impl Features {
@@ -52,8 +53,9 @@ impl Features {
         self.descr == NUMBER && self.has_all() && Arc::ptr_eq(self.space(), self.topology().rows())
     }
 
-    /// Writes the mean of the rows over the in-edges of each target, zeros without in-edges. `means` has a row for
-    /// each. With `weights`, one for each row of the topology, it is that of the rows times their weights.
+    /// Writes the mean of the rows over the in-edges of each target, zeros without in-edges. `means` has a
+    /// row for each. With `weights`, one for each row of the topology, it is that of the rows times their
+    /// weights.
     pub fn means(
         &self,
         targets: &[u32],
@@ -154,8 +156,8 @@ impl Features {
         Ok(())
     }
 
-    /// The in-edges of the targets by their source, whose row is the upper half of each and whose lower half is the
-    /// place of the target, and the number of in-edges of each target.
+    /// The in-edges of the targets by their source, whose row is the upper half of each and whose lower half
+    /// is the place of the target, and the number of in-edges of each target.
     fn by_source(
         &self,
         targets: &[u32],
@@ -189,7 +191,7 @@ impl Features {
         up_to.collect()
     }
 
-    /// Ranges of targets with about as many in-edges each, one for each thread.
+    /// A range of targets for each thread, with about equal numbers of in-edges.
     fn shares(&self, targets: &[u32], threads: usize) -> Result<Vec<Range<usize>>> {
         let ends = self.in_edges(targets)?;
         let sum = ends.last().copied().unwrap_or(0);
@@ -203,8 +205,8 @@ impl Features {
         Ok(bounds.collect())
     }
 
-    /// Hands out the place and the row of each source of the first targets, until there are so many, and appends the
-    /// number of in-edges of each target. Returns how many targets these were.
+    /// Hands out the place and the row of each source of the first targets, until there are `enough` sources,
+    /// and appends the number of in-edges of each target. Returns the number of these targets.
     fn look_up(
         &self,
         targets: &[u32],
@@ -267,7 +269,8 @@ impl Features {
         Ok(())
     }
 
-    /// Adds up rows, so many for each mean, and divides by their number. Rows have a weight, and numbers are weighted.
+    /// Computes each of the `means` over the next rows, whose number is in `degrees`. Rows have a weight, and
+    /// numbers are weighted.
     fn add_rows<W: Copy>(
         &self,
         rows: &[u32],
@@ -329,7 +332,7 @@ fn weight_of(weights: Option<&[f32]>, row: u32) -> f32 {
     weights.map_or(1.0, |weights| weights[row as usize])
 }
 
-/// The mean of so many rows, given their sums.
+/// The mean of `degree` rows, given their sums.
 fn divide(mean: &mut [f32], sums: &[f64], degree: usize) {
     let count = degree.max(1) as f64;
     mean.iter_mut().zip(sums).for_each(|(mean, sum)| *mean = (sum / count) as f32);

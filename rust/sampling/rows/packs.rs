@@ -1,10 +1,10 @@
 //! Rows of batches that are known before they are made, one behind the other in a file (*pack*).
 //!
-//! **Requirements.** The distinct rows of every batch, in ascending order. Samples are functions of a key, so whoever
-//! has the topology has them. Disk for all rows of all batches.
+//! **Requirements.** The distinct rows of every batch, in ascending order. Samples are functions of a key, so
+//! the topology is enough to know them. Disk for all rows of all batches.
 //!
-//! **Why.** A batch needs few rows of each of many blocks of the disk: 11 times its bytes are read for rows of 400
-//! bytes in blocks of 4096. In a pack its rows lie behind each other, and nothing else is read.
+//! **Why.** A batch needs few rows of each of many blocks of the disk: 11 times its bytes are read for rows
+//! of 400 bytes in blocks of 4096. In a pack its rows lie behind each other, and nothing else is read.
 //!
 //! **Algorithm.** To write packs, the features are read once, in their order, chunk by chunk. Each chunk goes to its
 //! places in all batches. To read a batch, its rows are sorted. Row number i of the distinct ones is number i of its
@@ -18,7 +18,8 @@
 //!
 //! **Complexity.** Writing takes O(n + rows), and a search per chunk and batch. Reading takes O(rows log rows), with the sort.
 //!
-//! Source: Liu et al., "DiskGNN: Bridging I/O Efficiency and Model Accuracy for Out-of-Core GNN Training", SIGMOD 2025.
+//! Source: Liu et al., "DiskGNN: Bridging I/O Efficiency and Model Accuracy for Out-of-Core GNN Training",
+//! SIGMOD 2025.
 
 use std::fs::File;
 use std::ops::Range;
@@ -36,10 +37,10 @@ use crate::exec::scan;
 use crate::sampling::topology::RowId;
 use crate::sampling::topology::arrays::MappedRows;
 
-/// Bytes of a chunk, at least and at most.
+/// Minimum and maximum of the bytes of a chunk.
 const CHUNK: Range<u64> = 1 << 23..1 << 28;
 
-/// One part in so many of the memory is for chunks and their pieces.
+/// 1/SHARE of the memory is for chunks and their pieces.
 const SHARE: u64 = 4;
 
 /// A pack to build.
@@ -137,7 +138,8 @@ impl<'a> Output<'a> {
 }
 
 impl Features {
-    /// Writes packs, in one pass over the features as they are stored. Returns the checksum of each batch of each pack.
+    /// Writes packs, in one pass over the features as they are stored. Returns the checksum of each batch of
+    /// each pack.
     pub fn pack(&self, targets: &[Target<'_>], run: &Run) -> Result<Vec<Vec<u64>>> {
         let n = self.space().count_u32()?;
         if !self.has_all() || self.coding().is_some() {
@@ -171,7 +173,7 @@ impl Features {
         Ok(outputs.into_iter().map(sums).collect())
     }
 
-    /// Ranges of at most so many rows, and the part of each.
+    /// Ranges of at most `rows` rows, and the part of each.
     fn chunks(&self, rows: u32) -> Vec<(usize, Range<u32>)> {
         let of_part = |(part, ends): (usize, &[u64])| {
             let (first, end) = (ends[0] as u32, ends[1] as u32);

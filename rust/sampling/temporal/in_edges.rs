@@ -1,9 +1,10 @@
 //! The in-edges of a target that were there before a time, and which of them are picked.
 //!
-//! They lie in the order of records, not of times. Short lists are read as a whole. Of a long one, a uniform sample draws a
-//! few places at a time until enough of them were early: the first ones of a random order. If too few are early, all are
-//! read, and the sample goes on among those that were not drawn. For the latest ones, the times of all edges are read, but
-//! those of sources only for the few that are late enough.
+//! They lie in the order of records, not of times. Short lists are read as a whole. From a long list, a
+//! uniform sample draws a few places at a time until enough of them were early: the first ones of a random
+//! order. If too few are early, all are read, and the sample goes on among those that were not drawn. For the
+//! latest ones, the times of all edges are read, but the times of sources only for the few edges that are
+//! late enough.
 
 use std::cmp::Reverse;
 
@@ -19,10 +20,10 @@ pub(crate) const CHUNK: usize = 64;
 /// In-edges of a short list.
 const SHORT: usize = 256;
 
-/// Samples up to this size are drawn from long lists. Those of a round fit in a chunk.
+/// Samples up to this size are drawn from long lists. The draws of a round fit in a chunk.
 const FEW: usize = 32;
 
-/// How often as many places are drawn as are to be picked. Then few in-edges are early.
+/// Rounds that each draw as many places as are to be picked. If they do not suffice, few in-edges are early.
 const ROUNDS: usize = 4;
 
 /// An in-edge that may be picked: its time, and its place in the part.
@@ -34,7 +35,7 @@ pub(crate) struct InEdges<'a> {
     pub times: &'a Times,
     pub target: &'a Target,
     pub part: &'a Part,
-    /// What is strictly before it may be picked.
+    /// In-edges and sources strictly before it may be picked.
     pub before: i64,
 }
 
@@ -103,7 +104,7 @@ impl InEdges<'_> {
         Ok(false)
     }
 
-    /// Picks the `fanout` latest of them. Of equal times later records are.
+    /// Picks the `fanout` latest of them. If times are equal, later records win.
     pub(crate) fn pick_last(&self, fanout: usize, picked: &mut Vec<Candidate>) -> Result<()> {
         let long = self.target.degree > SHORT.max(2 * fanout);
         if !(long && self.of_edges.exist() && self.find_latest(fanout, picked)?) {
@@ -156,7 +157,7 @@ impl InEdges<'_> {
         })
     }
 
-    /// Calls `step` with the times of the edges of each chunk, and the first of these.
+    /// Calls `step` with the times of the edges of each chunk, and its first edge.
     fn each_chunk(&self, mut step: impl FnMut(&[i64], usize) -> Result<()>) -> Result<()> {
         let mut times = [0; CHUNK];
         for start in (0..self.target.degree).step_by(CHUNK) {

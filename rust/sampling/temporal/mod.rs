@@ -1,18 +1,21 @@
 //! Samples that do not look ahead: only in-edges that were there before the time of a seed.
 //!
-//! **Rule.** For a seed with time t an in-edge may be sampled, in every hop, if its time and that of its source are
-//! strictly before t. What has no time was always there. `fanout` of them are picked: all subsets with the same
-//! probability, or the latest ones by their times, or those of their sources if edges have none.
+//! **Rule.** For a seed with time t an in-edge may be sampled, in every hop, if its time and that of its
+//! source are strictly before t. Vertices and edges without a time were always there. `fanout` of them are
+//! picked: all subsets with the same probability, or the latest ones by their times, or those of their
+//! sources if edges have none.
 //!
-//! **Algorithm.** A node is a vertex and the time of the seeds that it belongs to ([`Nodes`]). What is drawn is a function
-//! of (seed, epoch, step, hop, vertex, time). In-edges do not lie in the order of their times (`in_edges`).
+//! **Algorithm.** A node is a vertex and the time of the seeds that it belongs to ([`Nodes`]). Draws are a
+//! function of (seed, epoch, step, hop, vertex, time). In-edges do not lie in the order of their times
+//! (`in_edges`).
 //!
-//! In a graph with types each relation of a vertex is a list of its own, with its fanout, and its times lie in a file of the
-//! relation (`ranks`).
+//! In a graph with types each relation of a vertex is a list of its own, with its fanout, and its times lie
+//! in a file of the relation (`ranks`).
 //!
 //! **Memory.** 16 bytes for each in-edge of a target, and 17 to 34 for each node of a level.
 //!
-//! **Complexity.** Per vertex and hop O(fanout) for uniform samples if many in-edges are early, else O(degree).
+//! **Complexity.** Per vertex and hop O(fanout) for uniform samples if many in-edges are early, else
+//! O(degree).
 
 mod in_edges;
 mod nodes;
@@ -34,7 +37,7 @@ use in_edges::{CHUNK, Candidate, InEdges};
 use nodes::Nodes;
 use times::NO_TIME;
 
-/// Which in-edges are picked of those that were there.
+/// The choice among the in-edges that were there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strategy {
     /// All subsets with the same probability.
@@ -48,17 +51,17 @@ pub enum Strategy {
 pub struct Temporal {
     /// When in-edges and vertices came to be.
     pub times: Arc<Times>,
-    /// Which of them are picked.
+    /// The choice among them.
     pub strategy: Strategy,
 }
 
-/// What one thread needs for it.
+/// Scratch space of one thread.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     nodes: Nodes,
     /// In-edges of a list that are picked.
     picked: Vec<Candidate>,
-    /// Those that were drawn.
+    /// In-edges that were drawn.
     tried: Vec<usize>,
     /// The sources of those that are picked.
     sources: Vec<u32>,

@@ -1,11 +1,12 @@
 //! The nodes of a batch whose seeds have times.
 //!
-//! A node is a vertex and a group: the seeds with one time, and all that was sampled for them. So a neighbourhood depends
-//! on the vertex and the time, never on the other seeds of the batch, and seeds with equal times share theirs.
+//! A node is a vertex and a group: the seeds with one time, and all that was sampled for them. So a
+//! neighbourhood depends on the vertex and the time, never on the other seeds of the batch, and seeds with
+//! equal times share theirs.
 
 use rustc_hash::FxHashMap;
 
-/// Which vertices are in a batch, for which time, and where.
+/// The vertices of a batch, the time of each, and its place.
 #[derive(Debug, Default)]
 pub(crate) struct Nodes {
     /// Place of each row and group within the scope.
@@ -43,7 +44,8 @@ impl Nodes {
         group
     }
 
-    /// The place of a row and a group in this scope, and whether it is a new one, which becomes the next node.
+    /// The place of a row and a group in this scope, and whether it is a new one, which becomes the next
+    /// node.
     #[inline(always)]
     pub(crate) fn place(&mut self, row: u32, group: u32) -> (u32, bool) {
         let next = self.places.len() as u32;

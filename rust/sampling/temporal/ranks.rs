@@ -8,7 +8,7 @@ use crate::sampling::topology::Types;
 /// Least number of in-edges of a block.
 const LEAST: usize = 256;
 
-/// How many in-edges of each relation are before each block.
+/// The number of in-edges of each relation before each block.
 #[derive(Debug)]
 pub(crate) struct Ranks {
     /// In-edges of a block: so many that counts take at most half a byte per in-edge.
@@ -18,7 +18,7 @@ pub(crate) struct Ranks {
 }
 
 impl Ranks {
-    /// Counts the in-edges of a part, of which there are so many.
+    /// Counts the `count` in-edges of a part.
     pub(crate) fn new(types: &Types, part: usize, count: usize) -> Result<Self> {
         let relations = types.num_relations();
         let block = LEAST.max(16 * relations);
@@ -37,7 +37,7 @@ impl Ranks {
         Ok(Self { block, relations, before })
     }
 
-    /// How many in-edges of a relation are before the one at `edge`.
+    /// The number of in-edges of a relation before the one at `edge`.
     pub(crate) fn before(&self, types: &Types, part: usize, relation: u16, edge: usize) -> usize {
         let block = edge / self.block;
         let known = self.before[block * self.relations + usize::from(relation)] as usize;

@@ -9,7 +9,8 @@ use crate::sampling::topology::arrays::Column;
 use crate::sampling::topology::row_numbers::RowSpace;
 use crate::sampling::topology::{Topology, Types};
 
-/// Stands for no time. What has none was always there: this is before every other time.
+/// Stands for no time. Vertices and edges without a time were always there, so this is before every other
+/// time.
 pub(crate) const NO_TIME: i64 = i64::MIN;
 
 /// Times of some rows, mapped. None: they have no times.
@@ -20,18 +21,19 @@ type Mapped = Option<Column<i64>>;
 pub struct Times {
     /// The rows of each part or, in a graph with types, of each type in each part.
     segments: Arc<RowSpace>,
-    /// Of the vertices of each segment.
+    /// The times of the vertices of each segment.
     vertices: Vec<Mapped>,
     of_vertices: bool,
-    /// Of the in-edges of each part or, in a graph with types, of each relation in each part.
+    /// The times of the in-edges of each part or, in a graph with types, of each relation in each part.
     edges: Vec<Mapped>,
-    /// Of the in-edges of each part, if there are types.
+    /// The ranks of the in-edges of each part, if there are types.
     ranks: Vec<Ranks>,
     types: Option<Arc<Types>>,
 }
 
 impl Times {
-    /// Maps the times of vertices and of in-edges, a file for each part, or for each type or relation in each part.
+    /// Maps the times of vertices and of in-edges, a file for each part, or for each type or relation in each
+    /// part.
     pub fn open(
         topology: &Topology,
         types: Option<Arc<Types>>,
@@ -113,7 +115,7 @@ impl Times {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EdgeTimes<'a> {
     times: Option<&'a Column<i64>>,
-    /// What makes the place of an in-edge in its part one in the file.
+    /// The difference between the place of an in-edge in the file and in its part.
     shift: usize,
 }
 

@@ -1,8 +1,9 @@
 //! Arrays in `.npy` files, mapped read-only, or in the memory of a caller.
 //!
-//! Another process may change the bytes under a map. So they are only ever read through the address of the map, item by
-//! item and each once, and whoever takes an item for an index compares it with what it indexes. The files are closed
-//! once they are mapped: a directory of a thousand parts has five thousand of them.
+//! Another process may change the bytes under a map. So they are only ever read through the address of the
+//! map, item by item and each once. Code that takes an item for an index compares it with the length of the
+//! indexed list. The files are closed once they are mapped: a directory of a thousand parts has five thousand
+//! of them.
 
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
@@ -34,8 +35,8 @@ pub(crate) struct MappedRows {
     _memory: Option<Buffer<u8>>,
 }
 
-// SAFETY: the address is that of the map or of memory, which the value owns, or of memory that a caller keeps. It is
-// only read.
+// SAFETY: the address is that of the map or of memory, which the value owns, or of memory that a caller
+// keeps. It is only read.
 unsafe impl Send for MappedRows {}
 // SAFETY: as above.
 unsafe impl Sync for MappedRows {}
@@ -71,7 +72,8 @@ impl MappedRows {
         })
     }
 
-    /// The same rows, copied into memory. Where the system has huge pages, random rows are found faster than in a map.
+    /// Copies the rows into memory. Where the operating system has huge pages, random rows are found faster
+    /// than in a map.
     pub(crate) fn loaded(&self) -> Result<Self> {
         self.read_ahead();
         let mut memory = Buffer::<u8>::zeroed(self.len * self.row_bytes, "rows of features")?;
@@ -102,18 +104,19 @@ impl MappedRows {
         self.offset
     }
 
-    /// Lets the system read the pages that are asked for, and not those around them: up to 8 MB on some disks.
+    /// Lets the operating system read the pages that are asked for, and not those around them: up to 8 MB on
+    /// some disks.
     pub(crate) fn read_few(&self) {
         // It is a hint: without it the reads are slower.
         self.advise(Access::Random);
     }
 
-    /// Lets the system read the file ahead, in its order.
+    /// Lets the operating system read the file ahead, in its order.
     pub(crate) fn read_ahead(&self) {
         self.advise(Access::Soon);
     }
 
-    /// Lets the system read so many rows ahead.
+    /// Asks the operating system to read `count` rows ahead, starting at `first`.
     fn read_ahead_of(&self, first: usize, count: usize) {
         let (from, bytes) = (self.offset as usize + first * self.row_bytes, count * self.row_bytes);
         if let Some(map) = self.map.as_ref().filter(|map| from + bytes <= map.len()) {
@@ -137,7 +140,8 @@ impl MappedRows {
     pub(crate) fn copy(&self, index: usize, into: &mut [u8]) {
         assert_eq!(into.len(), self.row_bytes);
         if let Some(row) = self.row(index) {
-            // SAFETY: the map has the row. Its bytes are copied as they are, whoever changes them meanwhile.
+            // SAFETY: the map has the row. Its bytes are copied as they are, even if another process changes
+            // them meanwhile.
             unsafe { std::ptr::copy_nonoverlapping(row, into.as_mut_ptr(), into.len()) };
         }
     }
@@ -197,7 +201,7 @@ impl<T: Pod> Column<T> {
         self.rows.read_few();
     }
 
-    /// Lets the system read items ahead, as many as there are of so many.
+    /// Asks the operating system to read up to `count` items ahead, starting at `first`.
     pub fn read_ahead(&self, first: usize, count: usize) {
         let first = first.min(self.len());
         self.rows.read_ahead_of(first, count.min(self.len() - first));
@@ -220,14 +224,15 @@ impl<T: Pod> Column<T> {
         (index < self.rows.len).then(|| unsafe { self.rows.start.cast::<T>().add(index).read_unaligned() })
     }
 
-    /// Copies the items from `first` on, if there are as many.
+    /// Fills `into` with the items from `first` on, if there are enough.
     #[inline(always)]
     pub fn copy(&self, first: usize, into: &mut [T]) -> Option<()> {
         if first.checked_add(into.len())? > self.rows.len {
             return None;
         }
         let (from, to) = (self.rows.start.cast::<T>().wrapping_add(first), into.as_mut_ptr());
-        // SAFETY: the map holds these items, as bytes that are any values of the type. The places are a slice.
+        // SAFETY: the map holds these items, as bytes that are any values of the type. The places are a
+        // slice.
         unsafe { std::ptr::copy_nonoverlapping(from.cast::<u8>(), to.cast(), size_of_val(into)) };
         Some(())
     }

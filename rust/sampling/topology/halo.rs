@@ -1,9 +1,9 @@
 //! The rows of the vertices in the halo of a part.
 //!
-//! A sampler looks up many of its sources here, at random places. So the owner and the row in it, which are two
-//! files, become one array in memory when the topology is opened. There each vertex is checked, once. Without
-//! `halo_rows.npy`, which older schemas do not have, the rows are searched: the ids of a part ascend, and so do those of
-//! its halo.
+//! A sampler looks up many of its sources here, at random places. So the owner and the row in it, which are
+//! two files, become one array in memory when the topology is opened. There each vertex is checked, once.
+//! Without `halo_rows.npy`, which older schemas do not have, the rows are searched: the ids of a part ascend,
+//! and so do those of its halo.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use super::arrays::Column;
 use super::part::{Part, damaged};
 use crate::base::{Buffer, Result, Run};
 
-/// Halo vertices between two looks at the cancel flag.
+/// Halo vertices between two polls of the cancel flag.
 const STRIDE: usize = 1 << 14;
 
-/// What the files of a part say of its halo.
+/// The halo of a part, as in its files.
 #[derive(Debug)]
 pub(crate) struct Halo {
     /// Owner of each vertex.
@@ -37,7 +37,8 @@ impl Halo {
         self.rows.as_ref().is_none_or(|rows| rows.len() == len).then_some(len)
     }
 
-    /// The rows of the vertices in the halo of `part`, one of `parts`. An item that nobody reads is before them.
+    /// The rows of the vertices in the halo of `part`, one of `parts`. An item that nobody reads is before
+    /// them.
     pub(crate) fn rows(&self, part: &Part, parts: &[Part], run: &Run) -> Result<Buffer<u32>> {
         let mut rows = Buffer::zeroed(self.owners.len() + 1, "rows of the halo")?;
         let mut search = Search { part, next: vec![0; parts.len()], last: i64::MIN };
@@ -87,8 +88,8 @@ impl Search<'_> {
     }
 }
 
-/// The first place from `start` on, below `end`, whose id is not less than `id`. The ids ascend. The search takes longer
-/// and longer steps, so that a few of them suffice for what is near.
+/// The first place from `start` on, below `end`, whose id is not less than `id`. The ids ascend. The search
+/// takes longer and longer steps, so that a few of them suffice for what is near.
 pub(crate) fn place_of(ids: &Column<i64>, start: usize, end: usize, id: i64) -> usize {
     let less = |place: usize| place < end && ids.get(place).is_some_and(|at| at < id);
     let (mut low, mut step) = (start, 1);

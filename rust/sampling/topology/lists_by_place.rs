@@ -4,11 +4,12 @@
 //! all sources costs a miss of the cache each. So places are kept, list by list, once a list was asked for:
 //!
 //! - of [`LONG`] in-edges, in the order of the list,
-//! - of [`LONGER`], divided into buckets by the first bits of places, four to eight in-edges each. An entry of 32 bits
-//!   has the other bits of the place and the position in the list.
+//! - of [`LONGER`], divided into buckets by the first bits of places, four to eight in-edges each. An entry
+//!   of 32 bits has the other bits of the place and the position in the list.
 //!
-//! **Memory.** 4 bytes per in-edge of these lists, and half a byte to a byte more for buckets, in one map with huge
-//! pages. Once a tenth of the memory that was free is taken, further lists are read by ids. The picks are the same.
+//! **Memory.** 4 bytes per in-edge of these lists, and half a byte to a byte more for buckets, in one map
+//! with huge pages. Once a tenth of the memory that was free is taken, further lists are read by ids. The
+//! picks are the same.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
@@ -34,8 +35,8 @@ const TYPICAL: usize = 7;
 
 /// Bits of a place: the bits of an entry that its bucket and its position do not say.
 pub(crate) const PLACE_BITS: u32 = 29;
-
-/// What a slot says of a list: nobody asked for it, or it is being read or has no memory. Else where it begins, and this.
+/// The state of a list in its slot: nobody asked for it, or it is being read or has no memory. Otherwise
+/// `KNOWN` plus its start.
 const UNKNOWN: u64 = 0;
 const WITHOUT: u64 = 1;
 const KNOWN: u64 = 2;
@@ -60,23 +61,25 @@ pub(crate) struct List {
     pub degree: usize,
 }
 
-/// What is kept of the lists of a topology.
+/// The orders of the lists of a topology.
 #[derive(Debug)]
 pub(crate) struct Orders {
-    /// Of each part, by the number of the first in-edge over [`LONG`]: no two of these lists share one.
+    /// The slots of each part. The number of a list's first in-edge over [`LONG`] is its slot, which no two
+    /// long lists share.
     slots: Vec<Buffer<AtomicU64>>,
     items: Buffer<AtomicU32>,
     used: AtomicU64,
 }
 
 impl Orders {
-    /// None yet. Memory is taken as it is used. A tenth of what is free is an eighth of what may be used.
+    /// None yet. Memory is taken as it is used. A tenth of the free memory is an eighth of the memory that
+    /// may be used.
     pub(crate) fn new(parts: &[Part]) -> Result<Self> {
         let edges: usize = parts.iter().map(Part::num_edges).sum();
         Self::within(parts, (edges + edges / 4).min((available() / 8) as usize / size_of::<u32>()))
     }
 
-    /// None yet, and memory for so many items.
+    /// None yet, and memory for `items` items.
     pub(crate) fn within(parts: &[Part], items: usize) -> Result<Self> {
         let what = "places of in-edges";
         let slots = parts.iter().map(|part| Buffer::zeroed(part.num_edges() / LONG + 1, what));
@@ -94,7 +97,7 @@ impl Orders {
         prefetch_at(self.slots[list.part as usize].as_ptr().wrapping_add(list.first / LONG));
     }
 
-    /// What is kept of a list.
+    /// The order of a list.
     #[inline(always)]
     pub(crate) fn get(&self, list: List) -> Option<Order<'_>> {
         let start = self.slot(list)?.load(Acquire).checked_sub(KNOWN)? as usize;
@@ -102,7 +105,7 @@ impl Orders {
         Some(Order::of(shape, self.items.get(start..start + shape.items())?))
     }
 
-    /// What is kept of a list of at least [`LONG`] in-edges, which is read if nobody asked for it before.
+    /// The order of a list of at least [`LONG`] in-edges, which is read if nobody asked for it before.
     pub(crate) fn get_or_make(&self, list: List, part: &Part) -> Result<Option<Order<'_>>> {
         let unknown = |slot: &&AtomicU64| slot.compare_exchange(UNKNOWN, WITHOUT, Relaxed, Relaxed).is_ok();
         if let Some(slot) = self.slot(list).filter(|slot| slot.load(Relaxed) == UNKNOWN).filter(unknown)
@@ -204,7 +207,7 @@ impl Shape {
     }
 }
 
-/// What is kept of a list.
+/// The order of a list.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Order<'a> {
     /// The places of its sources.
@@ -238,7 +241,7 @@ pub(crate) struct Buckets<'a> {
 pub(crate) struct Piece {
     /// The entry of the first of them, at position 0.
     least: u32,
-    /// What an entry of the last one may have beyond that.
+    /// The largest entry at the last place, less `least`.
     width: u32,
     /// The entries of the bucket.
     begin: u32,
@@ -259,7 +262,8 @@ impl Buckets<'_> {
         prefetch_at(self.starts.as_ptr().wrapping_add((place >> self.rest) as usize));
     }
 
-    /// Calls `visit` with the pieces that `count` places from `first` on are, and brings their entries into the cache.
+    /// Calls `visit` with the pieces that `count` places from `first` on are, and brings their entries into
+    /// the cache.
     #[inline(always)]
     pub(crate) fn pieces(&self, first: u32, count: u32, mut visit: impl FnMut(Piece)) {
         let (mut first, end) = (first, first + count);
@@ -276,12 +280,13 @@ impl Buckets<'_> {
         }
     }
 
-    /// Puts the positions of the in-edges in a piece into `found`, from `count` on. Returns how many there are then.
+    /// Puts the positions of the in-edges in a piece into `found`, from `count` on. Returns how many there
+    /// are then.
     #[inline(always)]
     pub(crate) fn find(&self, piece: Piece, found: &mut [u32], mut count: usize) -> usize {
         let mask = (1 << self.position) - 1;
         for entry in &self.entries[piece.begin as usize..piece.end as usize] {
-            // Which of them are taken cannot be predicted, so there is no branch.
+            // It cannot be predicted which of them are taken, so there is no branch.
             let entry = entry.load(Relaxed);
             found[count] = entry & mask;
             count += usize::from(entry.wrapping_sub(piece.least) <= piece.width);

@@ -1,8 +1,8 @@
 //! The in-edges of all vertices, as the parts of a directory hold them.
 //!
-//! A vertex is a *row*: parts in order, and the inner vertices of each. Tables are indexed by rows, which are u32 and
-//! without gaps. What the parts hold names a source by its place among the local vertices of the part. If it is inner,
-//! that is its row. If it is in the halo, the row is looked up (`halo`).
+//! A vertex is a *row*: parts in order, and the inner vertices of each. Tables are indexed by rows, which are
+//! u32 and without gaps. The files of a part name a source by its place among the local vertices of the part.
+//! If it is inner, that is its row. If it is in the halo, the row is looked up (`halo`).
 
 pub(crate) mod arrays;
 mod halo;
@@ -82,7 +82,8 @@ impl Topology {
         &self.rows
     }
 
-    /// The rows of the in-edges: the place of an in-edge in its part, behind the in-edges of the parts before.
+    /// The rows of the in-edges: the place of an in-edge in its part, behind the in-edges of the parts
+    /// before.
     pub fn edge_rows(&self) -> &Arc<RowSpace> {
         &self.edge_rows
     }
@@ -96,7 +97,7 @@ impl Topology {
         self.orders.get().ok_or_else(|| Error::Internal("no orders".into()))
     }
 
-    /// The same, with memory for so many places of sources.
+    /// This topology, with memory for the places of `items` sources.
     #[cfg(test)]
     pub(crate) fn with_orders(mut self, items: usize) -> Self {
         self.orders = OnceLock::from(Orders::within(&self.parts, items).unwrap());
@@ -108,7 +109,8 @@ impl Topology {
         self.rows.check(name, rows)
     }
 
-    /// Lets the system read the in-edges of some vertices ahead, where these are most of those between them.
+    /// Lets the operating system read the in-edges of some vertices ahead, where these are most of those
+    /// between them.
     pub fn read_ahead(&self, rows: &[u32]) {
         for of_part in rows.chunk_by(|&one, &next| one < next && self.part_of(one) == self.part_of(next)) {
             let (first, last) = (of_part[0], of_part[of_part.len() - 1]);
@@ -125,7 +127,8 @@ impl Topology {
         self.rows.part_of(u64::from(row))
     }
 
-    /// The rows of the vertices with these original ids. `check` is asked now and then and ends the work by an error.
+    /// The rows of the vertices with these original ids. `check` is asked now and then and ends the work by
+    /// an error.
     pub fn rows_of(&self, ids: &[i64], check: &dyn Fn() -> Result<()>) -> Result<Vec<u32>> {
         let mut order: Vec<u32> = (0..ids.len() as u32).collect();
         order.sort_unstable_by_key(|&place| ids[place as usize]);

@@ -29,7 +29,8 @@ pub struct Part {
 }
 
 impl Part {
-    /// Maps the part in `folder`, with so many vertices in its halo. None if its files contradict each other.
+    /// Maps the part in `folder`, with `halo` vertices in its halo, or none if its files contradict each
+    /// other.
     pub fn open(folder: &Path, halo: Option<usize>) -> Result<Self> {
         let vertices = Column::open(&folder.join("vertices.npy"))?;
         let indptr = Column::<i64>::open(&folder.join("indptr.npy"))?;
@@ -82,7 +83,7 @@ impl Part {
         Ok(Self { start: 0, num_inner, vertices, indptr, indices, edge_ids, halo_rows, _keeper })
     }
 
-    /// Lets the system read single pages of its files, for a memory that does not keep them.
+    /// Lets the operating system read single pages of its files, for a memory that does not keep them.
     pub fn read_few(&self) {
         self.vertices.read_few();
         self.indptr.read_few();
@@ -90,7 +91,7 @@ impl Part {
         self.edge_ids.as_ref().inspect(|ids| ids.read_few());
     }
 
-    /// Lets the system read the in-edges of inner vertices ahead, from `first` to `last`.
+    /// Lets the operating system read the in-edges of inner vertices ahead, from `first` to `last`.
     pub fn read_ahead(&self, first: u32, last: u32) {
         self.indptr.read_ahead(first as usize, (last - first) as usize + 2);
         if let (Ok((from, _)), Ok((to, count))) = (self.in_edges(first), self.in_edges(last)) {
@@ -125,13 +126,13 @@ impl Part {
         self.vertices.get(local as usize).ok_or_else(|| self.no_vertex())
     }
 
-    /// The error for a local id that is none.
+    /// The error for a local id of no vertex.
     #[cold]
     pub fn no_vertex(&self) -> Error {
         damaged(self.indices.path(), "a local id of no vertex")
     }
 
-    /// The error for an in-edge that is none.
+    /// The error for the offset of no in-edge.
     #[cold]
     fn no_edge(&self) -> Error {
         damaged(self.indptr.path(), "an offset of no in-edge")
@@ -183,8 +184,8 @@ impl Part {
         }
     }
 
-    /// Brings into the cache what [`Self::row_of`] reads of a local vertex in the halo, or else what lies at `of_inner` of
-    /// its row.
+    /// Brings into the cache what [`Self::row_of`] reads of a local vertex in the halo, or else what lies at
+    /// `of_inner` of its row.
     #[inline(always)]
     pub fn prefetch_row(&self, local: u32, of_inner: impl Fn(u32) -> *const u32) {
         let (inner, place) = self.place_in_halo(local);

@@ -20,7 +20,7 @@ pub(crate) enum Relations {
 }
 
 impl Relations {
-    /// Maps those of the part in `folder`, whose edges have so many types.
+    /// Maps the relations of the part in `folder`, whose edges have `types` types.
     pub(crate) fn open(folder: &Path, types: usize, num_edges: usize) -> Result<Self> {
         let file = folder.join("relations.npy");
         let this = match types {
@@ -60,7 +60,7 @@ impl Relations {
         }
     }
 
-    /// How many in-edges within a range are of a relation.
+    /// The number of in-edges of a relation within a range.
     pub(crate) fn count(&self, edges: Range<usize>, relation: u16) -> usize {
         edges.filter(|&edge| self.get(edge) == Some(relation)).count()
     }
@@ -90,7 +90,8 @@ impl Relations {
     }
 }
 
-/// How many of the first numbers below `len` are `within`, by steps that double and then by halves.
+/// The number of the first numbers below `len` that are `within`, found by steps that double and then by
+/// halves.
 fn partition_point(len: usize, within: impl Fn(usize) -> bool) -> usize {
     let mut step = 1;
     while step < len && within(step) {

@@ -1,7 +1,7 @@
 //! Rows of parts, numbered from the first row of the first part to the last row of the last one.
 //!
-//! The vertices of a topology are numbered so, and its in-edges, and whatever else a part has a file of rows for, as the
-//! vertices of one type.
+//! The vertices of a topology are numbered so, and its in-edges, and whatever else a part has a file of rows
+//! for, as the vertices of one type.
 
 use std::fmt::{Debug, Display};
 
@@ -27,7 +27,7 @@ impl RowId for i64 {
     }
 }
 
-/// How many rows each part has, and which part has a row.
+/// The number of rows of each part, and the part of each row.
 #[derive(Debug)]
 pub struct RowSpace {
     /// First row of each part, and the number of rows.
@@ -46,7 +46,7 @@ impl RowSpace {
         Ok(Self { starts, finder })
     }
 
-    /// Parts of so many rows.
+    /// Parts with `sizes` rows.
     pub fn of(sizes: impl Iterator<Item = u64>) -> Self {
         let mut starts = vec![0];
         starts.extend(sizes.scan(0, |sum, size| {
@@ -76,11 +76,11 @@ impl RowSpace {
         })
     }
 
-    /// Refuses rows that are none. `name` is that of the parameter.
+    /// Refuses rows outside the space. `name` is the parameter.
     pub fn check(&self, name: &'static str, rows: &[impl RowId]) -> Result<()> {
         let n = self.count();
         match rows.iter().find(|row| row.number() >= n) {
-            Some(row) => Err(Error::parameter(name, format!("the row {row} is none of 0..{n}"))),
+            Some(row) => Err(Error::parameter(name, format!("the row {row} is outside 0..{n}"))),
             None => Ok(()),
         }
     }

@@ -19,14 +19,15 @@ pub struct Types {
     pub(crate) relations: Vec<Relations>,
     /// The rows of each type in each part, part by part.
     segments: Arc<RowSpace>,
-    /// Of each segment: its type, and what makes a row of it one among those of the type.
+    /// For each segment its type, and the number to add to a row to get the row within its type.
     of_segment: Vec<(u16, u32)>,
     /// First row of each part among those of a type, and their number.
     starts: Vec<Vec<u32>>,
 }
 
 impl Types {
-    /// Types whose vertices begin at `firsts`, and edges between them, in the parts of `topology` in `folders`.
+    /// Types whose vertices begin at `firsts`, and edges between them, in the parts of `topology` in
+    /// `folders`.
     pub fn open(
         topology: &Topology,
         folders: &[PathBuf],
@@ -38,7 +39,7 @@ impl Types {
             return Err(Error::parameter("types", "expected a folder for each part, and ids that ascend"));
         }
         if let Some(wrong) = ends.iter().flatten().find(|&&end| usize::from(end) >= types) {
-            return Err(Error::parameter("relations", format!("{wrong} is none of {types} types")));
+            return Err(Error::parameter("relations", format!("{wrong} is not one of {types} types")));
         }
         let open = |(folder, part): (&PathBuf, &Part)| Relations::open(folder, ends.len(), part.num_edges());
         let relations = folders.iter().zip(topology.parts()).map(open).collect::<Result<_>>()?;
@@ -47,7 +48,7 @@ impl Types {
         for part in topology.parts() {
             let mut bounds = vec![0];
             for &first in &firsts[1.min(types)..] {
-                // A damaged part, whose ids do not ascend, has some bounds, too.
+                // A damaged part, whose ids do not ascend, also gets some bounds.
                 bounds.push(first_from(part, first).max(bounds[bounds.len() - 1]));
             }
             bounds.push(part.num_inner);

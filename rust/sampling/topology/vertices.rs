@@ -1,4 +1,4 @@
-//! What the parts hold of given vertices.
+//! The data of given vertices in the parts.
 
 use super::Topology;
 use super::part::Part;

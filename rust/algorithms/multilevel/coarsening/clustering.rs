@@ -10,14 +10,16 @@
 //! ids, as long as the clusters have slack. A vertex that wants to join one that has just left for another
 //! cluster follows it there.
 //!
-//! **Fixed vertices.** The *label* of a cluster is that of the vertex that it began with, and stays. Free vertices
-//! may join any cluster, and fixed ones only clusters with their label. So a cluster never holds vertices that
-//! are fixed to different parts, and it takes no memory to know that.
+//! **Fixed vertices.** The *label* of a cluster is that of the vertex that it began with, and stays. Free
+//! vertices may join any cluster, and fixed ones only clusters with their label. So a cluster never holds
+//! vertices that are fixed to different parts, and it takes no memory to know that.
 //!
-//! **Hubs.** All threads rate the clusters around a vertex with a long list together, in one array ([`SharedSums`]). The
-//! proposals of a group for such vertices come after the others, and see the same clusters.
+//! **Hubs.** All threads rate the clusters around a vertex with a long list together, in one array
+//! ([`SharedSums`]). The proposals of a group for such vertices come after the others, and see the same
+//! clusters.
 //!
-//! **Memory.** 12 bytes per vertex and 8 per vertex and bound, and per thread a table for lists that are not long.
+//! **Memory.** 12 bytes per vertex and 8 per vertex and bound, and per thread a table for lists that are not
+//! long.
 //!
 //! **Source.** Meyerhenke, Sanders and Schulz, "Partitioning Complex Networks via Size-Constrained
 //! Clustering", SEA 2014; two-hop: LaSalle et al., "Improving Graph Partitioning for Modern Graphs and
@@ -36,7 +38,7 @@ use crate::sets::{RatingMap, SharedSums};
 
 /// Groups of the vertices of a large graph: with fewer, clusters are worse.
 const GROUPS: u32 = 64;
-/// Vertices of a group, at least.
+/// Minimum vertices of a group.
 const GROUP: u32 = 32;
 /// Most vertices of a block. Their lists are read one after the other.
 const BLOCK: u32 = 256;
@@ -46,7 +48,7 @@ const LEAST_MOVED: usize = 20;
 /// Entries of a long list that are worth a thread.
 const ENTRIES_OF_A_THREAD: usize = 1 << 13;
 
-/// How many vertices ahead clusters are prefetched, and of how many neighbours.
+/// Vertices by which clusters are prefetched ahead, and the most neighbours for which they are.
 const AHEAD: u32 = 2;
 const MOST_AHEAD: usize = 64;
 
@@ -74,7 +76,7 @@ impl Rating {
 pub struct Clusterer<const D: usize> {
     /// How vertices rate clusters.
     pub rating: Rating,
-    /// What a cluster may weigh.
+    /// Cap on the weight of a cluster.
     pub cap: Load<D>,
     /// Rounds over all vertices.
     pub rounds: u32,
@@ -216,7 +218,7 @@ impl Hubs {
         Ok(Self { vertices, sums: SharedSums::new(graph.len()) })
     }
 
-    /// Those in a block.
+    /// The vertices in a block.
     fn within(&self, block: &Range<u32>) -> impl Iterator<Item = u32> {
         let first = self.vertices.partition_point(|&v| v < block.start);
         self.vertices[first..].iter().copied().take_while(|&v| v < block.end)
@@ -226,7 +228,7 @@ impl Hubs {
 /// A cluster and its rating: a number divided by another.
 type Rated = (u32, [u64; 2]);
 
-/// What decides which of the clusters around a vertex is its target.
+/// Chooses the target of a vertex among the clusters around it.
 struct Chooser<'a, const D: usize, const PAIRS: bool> {
     state: &'a State<'a, D>,
     v: u32,
@@ -290,7 +292,7 @@ struct State<'a, const D: usize> {
     how: Clusterer<D>,
     communities: Option<&'a [u32]>,
     cluster_of: Buffer<u32>,
-    /// What each cluster weighs.
+    /// Weight of each cluster.
     loads: Buffer<Load<D>>,
 }
 
@@ -300,15 +302,15 @@ impl<const D: usize> State<'_, D> {
         self.cluster_of[v as usize] == v && self.loads[v as usize] == self.graph.weight(v)
     }
 
-    /// Whether no fixed vertex keeps `v` out of a cluster. Clusters have the numbers of the vertices that they
-    /// began with.
+    /// Whether no fixed vertex keeps `v` out of a cluster. Clusters have the numbers of the vertices that
+    /// they began with.
     #[inline(always)]
     fn may_join(&self, v: u32, cluster: u32) -> bool {
         self.graph.may_move(v) || self.graph.fixed(v) == self.graph.fixed(cluster)
     }
 
-    /// Finds the targets of the vertices of `blocks`. With `PAIRS` these are the clusters that vertices which are alone
-    /// would join if caps did not count.
+    /// Finds the targets of the vertices of `blocks`. With `PAIRS` these are the clusters that vertices which
+    /// are alone would join if caps did not count.
     fn propose<const PAIRS: bool>(
         &self,
         blocks: &[Range<u32>],
@@ -352,8 +354,8 @@ impl<const D: usize> State<'_, D> {
         chooser.target(best)
     }
 
-    /// The target of a vertex with a long list, which all threads rate. The order in which they do is that of nothing:
-    /// the best cluster is the same in any order.
+    /// The target of a vertex with a long list, which all threads rate. The order in which they do is that of
+    /// nothing: the best cluster is the same in any order.
     fn target_of_hub<const PAIRS: bool>(&self, hubs: &mut Hubs, v: u32, run: &Run) -> Result<u32> {
         if PAIRS && !self.is_alone(v) {
             return Ok(NONE);
@@ -403,8 +405,8 @@ impl<const D: usize> State<'_, D> {
     /// Pairs vertices that are alone and prefer the same full cluster, and packs those without neighbours.
     fn pair_singles(&mut self, targets: &[u32], run: &Run) -> Result<()> {
         let n = self.graph.len();
-        // By cluster, the vertex that waits for a partner, plus 1. By community and label, the open cluster of
-        // vertices without neighbours.
+        // By cluster, the vertex that waits for a partner, plus 1. By community and label, the open cluster
+        // of vertices without neighbours.
         let mut waiting: Buffer<u32> = Buffer::zeroed(n, "single vertices")?;
         let mut isolated: FxHashMap<(u32, u32), u32> = FxHashMap::default();
         run.each(n, |v| {

@@ -1,9 +1,9 @@
 //! The coarser graph, whose vertices are the clusters of a finer one.
 //!
 //! **Parallelism.** The clusters, in waves: threads sum the edges of some clusters each, and one thread
-//! appends what they got, in order. A wave is small, so that its lists hardly count beside the two graphs. Clusters with
-//! long lists are left out of it. All threads sum up one after the other, in one array ([`SharedSums`]), and its entries go
-//! straight into the graph.
+//! appends what they got, in order. A wave is small, so that its lists hardly count beside the two graphs.
+//! Clusters with long lists are left out of it. All threads sum up one after the other, in one array
+//! ([`SharedSums`]), and its entries go straight into the graph.
 
 use super::clustering::Clustering;
 use crate::algorithms::multilevel::model::{Builder, Graph, Lists, Size};
@@ -12,17 +12,17 @@ use crate::capacity::plus;
 use crate::exec::{scratches, share};
 use crate::sets::{Groups, RatingMap, SharedSums};
 
-/// Clusters that a thread sums the edges of at a time, at most and at least.
+/// Most and fewest clusters whose edges a thread sums at a time.
 const CLUSTERS: usize = 512;
 const LEAST: usize = 16;
-/// How many of these make a wave.
+/// Sets of such clusters in a wave.
 const WAVE: usize = 64;
 /// Waves of a graph, unless it is small.
 const WAVES: usize = 8;
-/// Bits of the weight of all edges, at most.
+/// Most bits of the weight of all edges.
 const BITS: u32 = 31;
 
-/// How many members ahead clusters are prefetched, and of how many neighbours.
+/// Members by which clusters are prefetched ahead, and the most neighbours for which they are.
 pub(crate) const AHEAD: usize = 2;
 pub(crate) const MOST_AHEAD: usize = 64;
 
@@ -68,7 +68,7 @@ pub fn contract<const D: usize>(
         lists.vertex(map, shift, weight)
     };
     let mut maps = scratches(run, graph.num_entries(), || RatingMap::of_short(*count))?;
-    // What one thread sums up is still in its cache when it is appended.
+    // The sums of a single thread are still in its cache when they are appended.
     let chunks = if maps.len() > 1 { WAVE } else { 1 };
     let each = CLUSTERS.min(count.div_ceil(WAVES * chunks).max(LEAST));
     let mut wave: Vec<Lists<D>> = (0..chunks).map(|_| Lists::default()).collect();

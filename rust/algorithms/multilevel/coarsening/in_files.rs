@@ -4,13 +4,13 @@
 //! graph. Here the vertices come in the order of their ids, and so do their lists. The edges of each vertex
 //! are summed by cluster. The sums go to *buckets*, which are ranges of clusters, in a temporary file. Then
 //! the buckets are summed one by one, and what they give is appended to two files, one of targets and one of
-//! weights. In the end these are mapped. The system writes them out when memory is short, and they do not
-//! count as memory of the process.
+//! weights. In the end these are mapped. The operating system writes them out when memory is short, and they
+//! do not count as memory of the process.
 //!
 //! The lists are the same as those of the contraction in memory, in the same order.
 //!
-//! **Replicas** of a divided run spill the sums of their own vertices, each to a file that all of them see. Each
-//! sums a run of the buckets, which it reads from the files of all.
+//! **Replicas** of a divided run spill the sums of their own vertices, each to a file that all of them see.
+//! Each sums a run of the buckets, which it reads from the files of all.
 //!
 //! **Memory.** [`memory`]: 4 bytes per vertex of the coarse graph and what that takes beside its lists; per thread the
 //! buffers of all buckets, and one bucket.
@@ -78,7 +78,7 @@ pub(crate) fn memory_of_vertices(n: u64, bounds: u64) -> u64 {
 
 /// Bytes of the directory, and of each worker.
 fn memory_of(entries: u64) -> (u64, u64) {
-    // A bucket ends early where the next cluster would be too much for it: so two make a whole one, at least.
+    // A bucket ends early where the next cluster would be too much for it: so two make at least a whole one.
     let buckets = 2 * (entries / bucket(entries)) + 1;
     let (directory, buffers) = spill::memory_of::<EdgeSum>(entries, buckets, entries / unit(entries) + 1);
     // The entries of a bucket, which their sums replace, and how many each cluster has.
@@ -101,7 +101,7 @@ pub fn contract<const D: usize>(
     lists.finish(weights_of(graph, clustering, run)?, run)
 }
 
-/// What the clusters weigh.
+/// Weight of each cluster.
 pub(crate) fn weights_of<const D: usize>(
     graph: &Graph<D>,
     clustering: &Clustering,
@@ -249,7 +249,8 @@ impl Buckets {
     }
 }
 
-/// Ranges of the vertices of `graph` whose lists are here, each large enough to fill the buffers of all buckets.
+/// Ranges of the vertices of `graph` whose lists are here, each large enough to fill the buffers of all
+/// buckets.
 fn units<const D: usize>(graph: &Graph<D>) -> Vec<Range<u32>> {
     let enough = unit(graph.num_entries());
     let here = graph.here();
@@ -295,7 +296,7 @@ struct BucketLists {
     lens: Vec<u32>,
 }
 
-/// The lists of the clusters of a bucket, without what these weigh.
+/// The lists of the clusters of a bucket, without the weights of the clusters.
 fn sums_of(
     spilled: &SpillReader<EdgeSum>,
     bucket: usize,
@@ -378,7 +379,7 @@ pub(crate) struct ListFiles {
     chunk: [Vec<u32>; 2],
 }
 
-/// What memory is for.
+/// Purpose of the memory, for errors.
 const LISTS: &str = "lists on their way to files";
 /// Entries that are read or written at a time.
 const CHUNK: usize = 1 << 14;

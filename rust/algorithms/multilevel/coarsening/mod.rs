@@ -18,7 +18,7 @@ pub use sampling::{LEAST_DEGREE, Sample};
 /// Clusters of the level above, and the graph that they make.
 pub(crate) type Level<const D: usize> = (Clustering, Graph<'static, D>);
 
-/// What becomes of a clustering.
+/// The step that follows a clustering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
     /// It makes a level.
@@ -32,9 +32,9 @@ pub(crate) enum Next {
 /// A graph that is to be clustered and contracted.
 #[derive(Clone, Copy)]
 pub(crate) struct Step<'a, const D: usize> {
-    /// How many steps came before.
+    /// Number of steps before.
     pub number: usize,
-    /// How many levels lie above the graph.
+    /// Number of levels above the graph.
     pub levels: usize,
     /// The coarsest graph so far.
     pub graph: &'a Graph<'a, D>,
@@ -47,7 +47,7 @@ pub(crate) trait Policy<const D: usize> {
     /// How the graph is clustered. `None` if it is small enough.
     fn clusterer(&mut self, step: Step<D>) -> Result<Option<Clusterer<D>>>;
 
-    /// What becomes of a clustering into so many `clusters`.
+    /// Decides on the step after a clustering into `clusters` clusters.
     fn next(&mut self, step: Step<D>, clusters: usize) -> Result<Next>;
 
     /// Whether the graph is left out of the levels, since the one below replaces it. These are the entries of
@@ -62,7 +62,7 @@ pub(crate) trait Policy<const D: usize> {
     }
 }
 
-/// Where levels lie, and what is kept of the work on them.
+/// The storage of levels and of the work on them.
 pub(crate) trait Store<const D: usize>: Sync {
     /// Clusters of the graph, each `within` a community.
     fn cluster(&self, step: Step<D>, how: &Clusterer<D>, within: Option<&[u32]>) -> Result<Clustering> {
@@ -74,7 +74,8 @@ pub(crate) trait Store<const D: usize>: Sync {
         contract(step.graph, clustering, step.run)
     }
 
-    /// The parts of a level, refined, which is worth so many units of progress. The given graph is level 0.
+    /// The refined parts of a level. Refinement counts as `units` units of progress. The given graph is
+    /// level 0.
     fn refined(
         &self,
         _level: usize,

@@ -11,15 +11,15 @@ use crate::exec::Division;
 /// Steps of a threshold between a power of two and the next, and their bits.
 const STEPS: u32 = 1 << STEP_BITS;
 const STEP_BITS: u32 = 4;
-/// Entries per vertex that are kept at least: without them sparse graphs would fall apart.
+/// Minimum entries per vertex that are kept: without them sparse graphs would fall apart.
 pub const LEAST_DEGREE: u64 = 10;
 
-/// How many entries to keep.
+/// The size of a sample.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample {
-    /// Entries that are kept at most, unless they are few per vertex.
+    /// Most entries that are kept, unless they are few per vertex.
     pub entries: u64,
-    /// Seed of what is kept.
+    /// Seed of the choice.
     pub seed: u64,
 }
 

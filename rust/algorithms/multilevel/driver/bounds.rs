@@ -1,4 +1,4 @@
-//! The bounds on the parts beside the bound on vertices, and what becomes of bounds that cannot be met.
+//! The bounds on the parts beside the bound on vertices, and the treatment of bounds that cannot be met.
 //!
 //! **Number of bounds.** The scheme is compiled for 1, 2, 4 and 8 bounds. If there are fewer, all vertices
 //! weigh 0 under the others, and the caps of these are 0: every load keeps such a cap, and no excess or share
@@ -12,8 +12,8 @@
 //! **Order.** The scheme treats all bounds alike. It may leave loads above their caps. The cap on vertices is
 //! then enforced first: vertices leave the parts above it, whatever the other bounds say ([`fill`]). Then one
 //! bound after the other is rebalanced, together with those before it. If that does not bring the loads
-//! within the cap, the cap is raised to the largest load. The cap of the first of these bounds is raised to
-//! `ceil(W / k) + w` at most, where W is the weight of all vertices and w the largest weight. Dealing the
+//! within the cap, the cap is raised to the largest load. The cap of the first further bound is raised to at
+//! most `ceil(W / k) + w`, where W is the weight of all vertices and w the largest weight. Dealing the
 //! vertices by their weight keeps this cap ([`BalanceOn`]). If there is a single further bound, it is
 //! repaired as in SIGMA, or kept by dealing. Parts of different sizes, or with fixed vertices, are always
 //! treated bound after bound, and dealt if that lowers the excess over the first ([`deal`]).
@@ -21,8 +21,8 @@
 //! **Sizes.** Each part has caps of its own, by its share ([`Shares`]). Without sizes all have the same.
 //!
 //! **Least number of vertices.** In the end parts with too few vertices take some from parts that can spare
-//! them ([`fill`]). Each part has at least `min_balance` times its share of the vertices, rounded down, and one
-//! where this is 0 but the ratio is not. If parts are to be connected, fragments move then ([`connect`]).
+//! them ([`fill`]). Each part has at least `min_balance` times its share of the vertices, rounded down, and
+//! one where this is 0 but the ratio is not. If parts are to be connected, fragments move then ([`connect`]).
 
 use super::start::{Machines, Start};
 use crate::algorithms::multilevel::model::graph::WeightOf;
@@ -190,8 +190,8 @@ fn first<const D: usize>(cap: u64) -> Load<D> {
     std::array::from_fn(|index| if index == 0 { cap } else { 0 })
 }
 
-/// The caps, where those that some vertex exceeds by itself are raised. A single bound is left to its repair, unless it
-/// gives way.
+/// The caps, where those that some vertex exceeds by itself are raised. A single bound is left to its repair,
+/// unless it gives way.
 fn attainable<const D: usize>(
     graph: &Graph<D>,
     shares: &Shares,

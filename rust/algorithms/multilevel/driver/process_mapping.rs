@@ -47,7 +47,7 @@ const PRICE_FROM_FLAT: u32 = 8;
 /// The largest cut between machines, relative to that of the plain partition, and the largest whole cut,
 /// relative to that of the flat one. Above these, edges cost more.
 const TOLERANCES: [f64; 2] = [1.01, 1.04];
-/// What an edge above a tolerance costs.
+/// The cost of an edge above a tolerance.
 const FINES: [u64; 2] = [64, 8];
 
 /// Bytes for machines beside the memory of a partition: the graph of one, and the four partitions.
@@ -64,7 +64,7 @@ pub(crate) fn prices<const D: usize>(graph: &Graph<D>, machines: &[u32], price: 
 
 /// A graph whose parts are on machines.
 pub(crate) struct Topology<'a, const D: usize> {
-    /// The graph, and what each part may weigh.
+    /// The graph, and the caps of the parts.
     pub problem: Problem<'a, D>,
     /// Number of parts on each machine. The first parts are on the first.
     pub machines: &'a [u32],

@@ -1,25 +1,26 @@
-//! Loose bounds on volume, which are ignored at first.
+//! Loose bounds on volume, which are ignored in the beginning.
 //!
 //! **Algorithm.** Many graphs keep a bound on volume of 1.25 or more without being asked to. So the graph is
 //! partitioned without it. If a part is above its cap then, the parts are *mended*: brought within the bound
 //! and improved in rounds ([`rounds`](super::rounds)).
 //!
-//! **Hubs.** If a few vertices have most of the edges, parts without the bound are so far above it that mending takes
-//! longer than a partition under all bounds from the start on. The degrees say so beforehand: the vertices with
-//! the highest degrees, as many as a part may have, would exceed the cap by [`FAR`] of the volume.
+//! **Hubs.** If a few vertices have most of the edges, parts without the bound are so far above it that
+//! mending takes longer than a partition under all bounds from the start on. The degrees say so beforehand:
+//! the vertices with the highest degrees, as many as a part may have, would exceed the cap by [`FAR`] of the
+//! volume.
 //!
-//! **Lists in files**, and lists that replicas share, are read in the order of the vertices only, so a round has
-//! Jet and no greedy passes. There are fewer rounds, since each reads all lists several times. The cap of a loose
-//! bound that is not reached is raised to what is reached. The last resorts of [`bounds`](super::bounds) would read
-//! lists in any order.
+//! **Lists in files**, and lists that replicas share, are read in the order of the vertices only, so a round
+//! has Jet and no greedy passes. There are fewer rounds, since each reads all lists several times. The cap of
+//! a loose bound that is not reached is raised to what is reached. The last resorts of
+//! [`bounds`](super::bounds) would read lists in any order.
 //!
 //! **Figures.** On 17 graphs and 4, 8 and 32 parts a bound of 2 costs 1, 4 and 3 % of the cut, and one of 1.3
-//! costs 23, 23 and 10 %, in 1.0 to 1.6 times the time of no bound. If all bounds hold from the start on, they
-//! cost 4, 8 and 7 %, and 25, 23 and 12 %, in twice the time. Tight bounds cost less from the start on. With levels
-//! in files a bound of 2 costs as much as in memory: where parts would break it (10 graphs, 14 cases) the cut is 1.11
-//! times that without the bound, in 1.5 times the time, on every path. On an R-MAT graph (n = 2 M, m = 20 M, k =
-//! 16), where one part has 13 times its share, mending takes 3.0 times the time of no bound for a bound of 2, and
-//! all bounds from the start on 2.1 times, for the same cut.
+//! costs 23, 23 and 10 %, in 1.0 to 1.6 times the time of no bound. If all bounds hold from the start on,
+//! they cost 4, 8 and 7 %, and 25, 23 and 12 %, in twice the time. Tight bounds cost less from the start on.
+//! With levels in files a bound of 2 costs as much as in memory: where parts would break it (10 graphs, 14
+//! cases) the cut is 1.11 times that without the bound, in 1.5 times the time, on every path. On an R-MAT
+//! graph (n = 2 M, m = 20 M, k = 16), where one part has 13 times its share, mending takes 3.0 times the time
+//! of no bound for a bound of 2, and all bounds from the start on 2.1 times, for the same cut.
 
 use super::rounds::Rounds;
 use super::scheme::Effort;
@@ -36,7 +37,7 @@ const ROUNDS_IN_ORDER: u64 = 4;
 const FAR: f64 = 0.45;
 
 impl Goal {
-    /// Partitions the graph of `csr`. Returns the number of rounds, too.
+    /// Partitions the graph of `csr`. Also returns the number of rounds.
     pub(crate) fn partition(&self, start: Start, csr: &Csr, run: &Run) -> Result<(VertexPartition, u64)> {
         let shares = self.shares()?;
         let loose = self.bounds.iter().find(|bound| bound.is_loose());

@@ -11,10 +11,10 @@
 //! 2. Vertices without a part go where their neighbours are, in groups if there are many
 //!    ([`vertex_groups`](super::vertex_groups)).
 //! 3. Empty parts grow by the vertices that the caps need, and further as far as half the budget permits.
-//! 4. In each step, groups move that gain, and then single vertices ([`rounds`](super::rounds)). A vertex that leaves its
-//!    old part pays a migration penalty ([`Migration`]) beside the edges it cuts. The penalty falls from step
-//!    to step. The best cut within the budget is taken. If too many vertices leave, those that gain least
-//!    return, and no further step follows.
+//! 4. In each step, groups move that gain, and then single vertices ([`rounds`](super::rounds)). A vertex
+//!    that leaves its old part pays a migration penalty ([`Migration`]) beside the edges it cuts. The penalty
+//!    falls from step to step. The best cut within the budget is taken. If too many vertices leave, those
+//!    that gain least return, and no further step follows.
 //!
 //! Caps come first: vertices move as far as the caps need it, even if that exceeds the budget. The budget is
 //! then raised to that number, and by up to an eighth of it more.
@@ -42,10 +42,10 @@ use crate::capacity::{Load, fits, plus};
 const PENALTIES: [u32; 4] = [8, 1, 0, 0];
 /// Rounds of refinement with each price.
 const ROUNDS: Effort = Effort::Best { rounds: Some(2), time_limit: None };
-/// Groups that a part is made of, at least, and rounds of label propagation to find them.
+/// Minimum number of groups in a part, and rounds of label propagation to find them.
 const GROUPS_PER_PART: u64 = 64;
 const LABEL_ROUNDS: u32 = 8;
-/// One in so many of the moves that the caps need is allowed in addition, up to the budget.
+/// 1/MORE of the moves that the caps need is allowed in addition, up to the budget.
 const MORE: u64 = 8;
 /// Passes over the vertices that may return to their old parts.
 const RETURNS: u32 = 4;
@@ -57,7 +57,7 @@ pub(crate) struct OldParts<'a> {
     pub part_of: &'a Arc<Buffer<u32>>,
     /// Vertices of dissolved parts.
     pub gone: u64,
-    /// How many vertices may move, if the bounds do not need more.
+    /// Number of vertices that may move, unless the bounds need more moves.
     pub allowed: u64,
 }
 
@@ -115,7 +115,7 @@ impl<const D: usize> Updating<'_, D> {
         Migration::new(self.old_parts.part_of, count(self.old_parts.part_of), price * self.unit)
     }
 
-    /// How many vertices have another part than they had.
+    /// Number of vertices whose part is not their old one.
     fn moved(&self, parts: &[u32]) -> u64 {
         let left = self.old_parts.part_of.iter().zip(parts).filter(|&(&old, &new)| old != NONE && old != new);
         self.old_parts.gone + left.count() as u64
@@ -186,7 +186,7 @@ impl<const D: usize> Updating<'_, D> {
         Ok(parts.part_of)
     }
 
-    /// How many vertices each part can spare for the first of `empty` empty parts.
+    /// Number of vertices that each part can spare for the first of `empty` empty parts.
     fn surplus(&self, loads: &[Load<D>], empty: u64) -> Vec<u64> {
         let above = |level: u64| loads.iter().map(move |load| load[0].saturating_sub(level));
         let cap = self.problem.caps.iter().map(|cap| cap[0]).max().unwrap_or(0);
@@ -199,8 +199,8 @@ impl<const D: usize> Updating<'_, D> {
         above(high).map(|surplus| surplus.div_ceil(empty)).collect()
     }
 
-    /// The parts after enough vertices have returned to their old parts to leave `allowed` moves. Those that
-    /// gain least return first.
+    /// The parts after enough vertices have returned to their old parts to leave `allowed` moves. Vertices
+    /// that gain least return first.
     fn returned(&self, parts: &[u32], allowed: u64) -> Result<Solution> {
         let Problem { graph, caps, run, .. } = self.problem;
         let mut assignment = self.problem.assignment(copied(parts)?)?;

@@ -18,7 +18,7 @@
 //! odd rounds after Jet. If parts are on machines, an edge between machines costs more than others
 //! ([`prices`](crate::algorithms::multilevel::model::machines)).
 //!
-//! The result of a round is kept if it exceeds the caps less, or exceeds them as much and is better by the
+//! The result of a round is kept if it exceeds the caps less, or by the same amount and is better by the
 //! objective. So a start within its bounds never gets worse. Rounds end by the same rules as in
 //! [`effort`](super::scheme::effort).
 //!
@@ -31,7 +31,7 @@
 //! geometric mean, 0.71, 0.74 and 0.83 of GREM's, 0.66, 0.73 and 0.81 of SIGMA's under both its bounds, and
 //! 0.93, 0.93 and 0.96 of METIS's (16 graphs). Where all rounds have the same slack and lenience, the cut is
 //! 2 to 6 % larger. It took at most 47 bytes per vertex beside the parts to start with (n = 2^21, 8 parts,
-//! all vertices in one of them at first).
+//! all vertices initially in one of them).
 //!
 //! **Source.** The source of [`Jet`].
 
@@ -58,7 +58,7 @@ const MUCH: Freedom = Freedom { slack: 0.3, lenience: 0.75 };
 /// How to refine in rounds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rounds {
-    /// How many there are.
+    /// Number of rounds, and their time limit.
     pub effort: Effort,
     /// Whether lists are read in the order of the vertices only. A round has no greedy passes then.
     pub in_order: bool,

@@ -16,7 +16,7 @@ use crate::graph::Csr;
 
 /// Vertices that a thread takes at a time.
 const VERTICES: usize = 1 << 12;
-/// Entries between two looks at the cancel flag.
+/// Entries between two polls of the cancel flag.
 const CHUNK: usize = 1 << 14;
 
 /// Refuses the adjacency of a stream that was opened as symmetric and is not, or whose weights are not.
@@ -68,7 +68,7 @@ fn each(csr: &Csr, v: u32, run: &Run, mut visit: impl FnMut(u32, u32)) -> Result
     Ok(())
 }
 
-/// What an entry adds to the sum: the opposite of what that of the other direction adds.
+/// The term of an entry in the sum: the opposite of the term of the other direction.
 #[inline(always)]
 fn term(v: u32, u: u32, weight: u32) -> u64 {
     let edge = u64::from(v.min(u)) << 32 | u64::from(v.max(u));

@@ -1,18 +1,18 @@
 //! Placement of groups of vertices: groups without a part, groups that full parts can spare for empty parts,
 //! and groups that gain by moving.
 //!
-//! **VertexGroups without a part** go to the part to which they have the strongest connection, if it has
-//! slack. The group with the largest share of its edges at placed vertices comes first. So the order does not
-//! depend on ids, and a region without parts is filled from its border.
+//! **Groups without a part** go to the part to which they have the strongest connection, if it has slack. The
+//! group with the largest share of its edges at placed vertices comes first. So the order does not depend on
+//! ids, and a region without parts is filled from its border.
 //!
-//! **An empty part grows** by groups of the parts that have a surplus. VertexGroups of new vertices come
-//! before groups in which a vertex had a part. Among these the group that cuts the fewest further edges per
-//! vertex comes first: its connection to the part it leaves, less its connection to the part that grows.
-//! Growth begins everywhere at once, or at some random group and then only at its border. The cheapest of a
-//! few tries is taken.
+//! **An empty part grows** by groups of the parts that have a surplus. Groups of new vertices come before
+//! groups in which a vertex had a part. Among equals the group that cuts the fewest further edges per vertex
+//! comes first: its connection to the part it leaves, less its connection to the part that grows. Growth
+//! begins everywhere at once, or at some random group and then only at its border. The cheapest of a few
+//! tries is taken.
 //!
-//! **VertexGroups that gain** move to a part with slack, the largest gain first. The gain is computed again
-//! before the move.
+//! **Groups that gain** move to a part with slack, the largest gain first. The gain is computed again before
+//! the move.
 //!
 //! **Memory.** 44 bytes per vertex and 8 per bound where every vertex is a group, and 16 bytes for each entry
 //! of the queue.
@@ -30,7 +30,7 @@ use crate::sets::{Bits, Groups, SparseSums};
 const TRIES: u64 = 6;
 /// Passes over all groups that may gain.
 const PASSES: usize = 4;
-/// How often a group can be queued again with a larger share. Without a limit the queue would grow with the
+/// Times that a group can be queued again with a larger share. Without a limit the queue would grow with the
 /// edges.
 const STEPS: u32 = 16;
 
@@ -54,7 +54,7 @@ pub(crate) struct PartialAssignment<const D: usize> {
 /// The groups that a part grows by, in order, and how many more edges are cut then.
 type Growth = (i64, Vec<u32>);
 
-/// What is known about the groups that a part may grow by.
+/// The groups by which a part may grow.
 struct SpareGroups {
     groups: Vec<u32>,
     /// Edges of each group to its own part.

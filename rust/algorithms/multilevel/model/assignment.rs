@@ -1,4 +1,4 @@
-//! Parts of the vertices, what they weigh, and how good that is.
+//! Parts of the vertices, their loads, and their quality.
 
 use std::sync::Arc;
 
@@ -16,15 +16,15 @@ pub struct Assignment<const D: usize> {
     pub part_of: Buffer<u32>,
     /// Load of each part.
     pub loads: Vec<Load<D>>,
-    /// What cut edges cost. They cost 1 if it is `None`.
+    /// Prices of cut edges. Each costs 1 if it is `None`.
     pub prices: Option<Arc<Prices>>,
-    /// What it costs that vertices leave the parts they had. Nothing if it is `None`.
+    /// Penalties for vertices that leave their old parts. Moves cost nothing if it is `None`.
     pub migration: Option<Migration>,
     /// The vertices that moved since somebody asked for them. `None` if nobody does.
     pub trail: Option<Vec<u32>>,
 }
 
-/// How good a partition is: first how much its loads exceed the caps, then its cut.
+/// The quality of a partition: first the excess of its loads over the caps, then its cut.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Quality {
     /// Sum over all parts and bounds of the excess relative to the cap.
@@ -132,13 +132,13 @@ impl<const D: usize> Assignment<D> {
         ends
     }
 
-    /// What an edge between two parts costs.
+    /// The cost of an edge between two parts.
     #[inline(always)]
     pub fn price(&self, one: u32, other: u32) -> u32 {
         self.prices.as_ref().map_or(u32::from(one != other), |prices| prices.between(one, other))
     }
 
-    /// What an edge between parts costs at most.
+    /// The highest cost of an edge between parts.
     pub fn highest_price(&self) -> u32 {
         self.prices.as_ref().map_or(1, |prices| prices.most())
     }
@@ -159,7 +159,7 @@ impl<const D: usize> Assignment<D> {
 pub struct BySlack {
     /// Fullest last.
     pub parts: Vec<u32>,
-    /// Those before it have filled up since.
+    /// Parts before this index have filled up since.
     pub first: usize,
 }
 
@@ -187,7 +187,7 @@ pub(crate) fn with_slack<const D: usize>(caps: &[Load<D>], slack: f64) -> Vec<Lo
 /// The connections of one vertex: the weight of its edges to each part.
 pub struct Connections {
     sums: SparseSums<u32>,
-    /// What goes to each machine.
+    /// Connections to each machine.
     machines: SparseSums<u32>,
 }
 
@@ -231,7 +231,7 @@ impl Connections {
         self.sums.of(part)
     }
 
-    /// The parts with a connection, and what it weighs.
+    /// The parts with a connection, and its weight.
     #[inline(always)]
     pub fn iter(&self) -> impl Iterator<Item = (u32, u32)> {
         self.sums.iter()

@@ -1,4 +1,5 @@
-//! How the graph of a level is built, and that of some vertices of one: vertex by vertex, by one thread or by several.
+//! How the graph of a level is built, and that of some vertices of one: vertex by vertex, by one thread or by
+//! several.
 
 use super::entries::{Entries, Items};
 use super::graph::{Graph, VertexWeights, largest, sum_of};
@@ -7,7 +8,7 @@ use crate::capacity::{Load, plus};
 use crate::exec::share;
 use crate::sets::RatingMap;
 
-/// What the memory is for.
+/// Purpose of the memory, for errors.
 const LISTS: &str = "neighbours of clusters";
 
 /// The entries of some vertices, one after the other.
@@ -17,7 +18,7 @@ pub(crate) struct Lists<const D: usize> {
     pub targets: Vec<u32>,
     /// Weight of each entry.
     pub weights: Vec<u32>,
-    /// Number of entries of each vertex, and what it weighs.
+    /// Number of entries of each vertex, and its weight.
     pub vertices: Vec<(usize, Load<D>)>,
     /// Clusters that were left out, and how many vertices come before each.
     left_out: Vec<(u32, usize)>,

@@ -19,7 +19,7 @@ use crate::base::{Buffer, Result, Run};
 use crate::exec::{propose, scratches};
 use crate::sets::SparseSums;
 
-/// So many slots are read as fast as one is searched for.
+/// Reading this number of slots takes as long as a search for one.
 const SEARCH: usize = 4;
 
 /// A part, and how many neighbours lie there.

@@ -1,7 +1,7 @@
 //! Graphs whose lists are divided among replicas ([`Division`]).
 //!
-//! Offsets, and so degrees, weights of vertices and fixed vertices are the same in all replicas. Lists are read in
-//! proposals only, which the replicas share. Without replicas all of this costs nothing.
+//! Offsets, and so degrees, weights of vertices and fixed vertices are the same in all replicas. Lists are
+//! read in proposals only, which the replicas share. Without replicas all of this costs nothing.
 
 use std::ops::Range;
 
@@ -23,7 +23,7 @@ impl<const D: usize> Graph<'_, D> {
         self.division.as_ref()
     }
 
-    /// The same graph, of which all lists are here.
+    /// This graph without a division, because all lists are here.
     pub(crate) fn undivided(&self) -> Graph<'_, D> {
         Graph {
             offsets: Items::Borrowed(&self.offsets),
@@ -64,7 +64,7 @@ impl<const D: usize> Graph<'_, D> {
         self.propose_and(scratches, blocks, proposals, run, make, |_| Ok(()))
     }
 
-    /// The same, where `rest` makes the proposals that `make` leaves out.
+    /// Like [`Self::propose`], but `rest` makes the proposals that `make` leaves out.
     pub(crate) fn propose_and<S: Send, T: Pod + Send>(
         &self,
         scratches: &mut Vec<S>,
@@ -102,12 +102,12 @@ impl<const D: usize> Graph<'_, D> {
         self.all(Growing::concat(found.into_iter().map(|(_, found)| found), "vertices that were found")?)
     }
 
-    /// The sum of what the replicas have.
+    /// The sum of `here` over all replicas.
     pub(crate) fn sum(&self, here: u64) -> Result<u64> {
         self.division.as_ref().map_or(Ok(here), |division| division.sum(here))
     }
 
-    /// The sums of what the replicas have in the same places.
+    /// The sums of `here` over all replicas, item by item.
     pub(crate) fn totals(&self, here: Vec<i64>) -> Result<Vec<i64>> {
         let Some(division) = &self.division else { return Ok(here) };
         let mut sums = vec![0; here.len()];
@@ -117,7 +117,7 @@ impl<const D: usize> Graph<'_, D> {
         Ok(sums)
     }
 
-    /// What the replicas have, one after the other.
+    /// The items of all replicas, one replica after the other.
     pub(crate) fn all<T: Pod>(&self, here: Vec<T>) -> Result<Vec<T>> {
         match &self.division {
             None => Ok(here),

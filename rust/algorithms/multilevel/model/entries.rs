@@ -1,8 +1,8 @@
 //! The entries of a graph, plain or packed, in memory or in files.
 //!
 //! Lists in files are read ahead of each pass, in the order in which the pass takes them. Otherwise the
-//! system would have to guess. Where a pass skips most vertices, as a group of clustering does, it would read
-//! many times as much as is needed.
+//! kernel would have to guess. Where a pass skips most vertices, as a group of clustering does, it would read
+//! many times the bytes needed.
 
 use std::ops::{Deref, Range};
 use std::sync::Arc;
@@ -10,9 +10,8 @@ use std::sync::Arc;
 use crate::base::{Buffer, read_ahead};
 use crate::graph::csr::{List, Packed};
 
-/// Bytes of lists in files that are read ahead of a pass, and how many with one call. Linux reads no more
-/// than 128 KiB then, at the least. What follows the lists of a block is prefetched while its last vertices
-/// are at work.
+/// Bytes of lists in files that are read ahead of a pass, and bytes of one call, of which Linux reads at
+/// least 128 KiB. The bytes behind the lists of a block are prefetched while its last vertices are at work.
 const AHEAD: u64 = 1 << 22;
 const AHEAD_AT_A_TIME: u64 = 1 << 17;
 const AFTER_A_BLOCK: u64 = 1 << 12;
@@ -51,7 +50,7 @@ impl Entries<'_> {
         Self::Plain { targets: Items::Owned(targets), weights: Some(Items::Owned(weights)) }
     }
 
-    /// The same entries for another graph, without a copy.
+    /// Lends the entries to another graph, without a copy.
     pub(crate) fn lent(&self) -> Entries<'_> {
         match self {
             Self::Plain { targets, weights } => Entries::Plain {
@@ -107,7 +106,7 @@ pub(crate) struct ReadAhead<'a, B> {
     blocks: B,
     /// Bytes of the current block that are not asked for yet.
     left: Range<u64>,
-    /// How many bytes were asked for that the pass has not reached.
+    /// Bytes that were asked for and that the pass has not reached.
     given: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What users ask of a partition: bounds, sizes and fixed vertices to keep, and what there should be few of.
+//! The goal of a partition: bounds, sizes and fixed vertices to keep, and the objective to minimize.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::capacity::{BalanceOn, Shares, Weights, validate_balance, validate_par
 use crate::graph::Csr;
 use crate::partition::parameters::Ranges;
 
-/// Bounds at most, that on vertices included.
+/// Most bounds, including the bound on vertices.
 pub(crate) const MOST_BOUNDS: usize = 8;
 
 /// Default ratio of the cap on vertices to the mean.
@@ -44,7 +44,7 @@ impl Bound {
         }
     }
 
-    /// What `v` weighs.
+    /// Weight of `v` under the bound.
     pub(crate) fn weight(&self, csr: &Csr, v: u32) -> u64 {
         match self {
             Bound::Volume(_) => u64::from(csr.degree(v)) + 1,
@@ -130,7 +130,7 @@ fn validate(bounds: &[Bound], n: u64) -> Result<()> {
     Err(Error::parameter("balance_on", what))
 }
 
-/// What a partition has to keep, and should have little of.
+/// The constraints and the objective of a partition.
 #[derive(Debug, Clone)]
 pub struct Goal {
     /// Number of parts.
@@ -142,7 +142,7 @@ pub struct Goal {
     pub min_balance: Option<f64>,
     /// Further bounds, in the order in which they are enforced.
     pub bounds: Vec<Bound>,
-    /// What is minimized.
+    /// The quantity to minimize.
     pub objective: Objective,
     /// Parts on each machine, if an edge between machines costs more than others.
     pub machines: Option<Vec<u32>>,
@@ -188,7 +188,7 @@ impl Goal {
         self.least(n).map(|_| ())
     }
 
-    /// The size of a graph of `n` vertices and `entries` entries under this goal, for so many threads.
+    /// The size of a graph of `n` vertices and `entries` entries under this goal, for `threads` threads.
     pub(crate) fn size(&self, n: u64, entries: u64, threads: u64) -> Size {
         let bounds = (1 + self.bounds.len()).next_power_of_two() as u64;
         Size { n, entries, k: self.k.into(), bounds, threads }
@@ -241,8 +241,8 @@ impl Goal {
         lines
     }
 
-    /// The vertices that each part gets at least. Refuses fixed vertices that cannot be on a graph of `n` vertices,
-    /// where no part may have more vertices than its cap.
+    /// The least number of vertices of each part. Refuses fixed vertices that cannot be on a graph of `n`
+    /// vertices, where no part may have more vertices than its cap.
     pub(crate) fn least(&self, n: u64) -> Result<Vec<u64>> {
         let shares = self.shares()?;
         let fixed = self.count_fixed(n)?;
@@ -268,7 +268,7 @@ impl Goal {
         Ok(least)
     }
 
-    /// How many vertices are fixed to each part.
+    /// Number of vertices fixed to each part.
     fn count_fixed(&self, n: u64) -> Result<Vec<u64>> {
         let k = self.k;
         let mut counts = vec![0; k as usize];
@@ -291,7 +291,7 @@ impl Goal {
     }
 }
 
-/// Vertices that each part gets at least.
+/// The least number of vertices of each part.
 fn least(min_balance: Option<f64>, n: u64, shares: &Shares) -> Result<Vec<u64>> {
     let k = shares.k();
     let Some(ratio) = min_balance.filter(|&ratio| ratio != 0.0) else { return Ok(vec![0; k as usize]) };

@@ -3,8 +3,8 @@
 //! The finest graph borrows the lists of the adjacency, and the weights of its entries if the records have
 //! any. Else all edges weigh 1, which is stored nowhere. Parallel records stay parallel entries: a sum over
 //! the entries of a vertex is the same as over merged ones. A coarser graph owns its lists, with 4 bytes for
-//! a neighbour and 4 for the weight of the edge. Weights are above 0. Those of the adjacency add up to 2^32
-//! at most, so that sums fit.
+//! a neighbour and 4 for the weight of the edge. Weights are above 0. The weights of the adjacency add up to
+//! at most 2^32, so that sums fit.
 //!
 //! In a divided run the lists of some vertices are with other
 //! replicas ([`divided`](super::divided)).
@@ -37,17 +37,17 @@ const PIECE: u64 = 1 << 12;
 /// Bytes of a packed list, per neighbour that is prefetched.
 const PREFETCHED: usize = 3;
 
-/// What the vertices of the given graph weigh under each bound.
+/// The weight of a vertex of the given graph under each bound.
 pub(crate) type WeightOf<'a, const D: usize> = dyn Fn(u32) -> Load<D> + Sync + 'a;
 
-/// What vertices weigh.
+/// The weights of the vertices.
 pub(crate) enum VertexWeights<'a, const D: usize> {
     Given(&'a WeightOf<'a, D>),
     Stored(Items<'a, Load<D>>),
 }
 
 impl<const D: usize> VertexWeights<'_, D> {
-    /// The same weights for another graph, without a copy.
+    /// Lends the weights to another graph, without a copy.
     pub(crate) fn lent(&self) -> VertexWeights<'_, D> {
         match self {
             Self::Given(weight) => VertexWeights::Given(*weight),
@@ -82,7 +82,7 @@ pub struct Arrays<'a, const D: usize> {
     pub targets: &'a [u32],
     /// Weight of each entry.
     pub edge_weights: &'a [u32],
-    /// What the vertices weigh.
+    /// Weight of each vertex.
     pub weights: &'a [Load<D>],
 }
 
@@ -110,7 +110,7 @@ impl<'a, const D: usize> Graph<'a, D> {
         })
     }
 
-    /// The same graph for a partition into groups of parts. `group_of` returns the group of a part.
+    /// This graph for a partition into groups of parts. `group_of` returns the group of a part.
     pub(crate) fn for_groups(&self, group_of: impl Fn(u32) -> u32, run: &Run) -> Result<Graph<'_, D>> {
         let groups = |fixed: &Items<u32>| -> Result<Items<'static, u32>> {
             let mut labels: Buffer<u32> = Buffer::zeroed(self.len(), "fixed vertices")?;
@@ -268,8 +268,8 @@ impl<'a, const D: usize> Graph<'a, D> {
         });
     }
 
-    /// Brings the items of the neighbours of `v`, at most about so many, into the cache. A vertex outside has
-    /// none.
+    /// Brings the items of at most about `most` neighbours of `v` into the cache. A vertex outside has no
+    /// neighbours.
     #[inline(always)]
     pub fn prefetch_neighbours<T>(&self, v: u32, most: usize, items: &[T]) {
         let Some(&[start, end]) =
@@ -295,7 +295,7 @@ impl<'a, const D: usize> Graph<'a, D> {
         volume
     }
 
-    /// What `v` weighs.
+    /// Weight of `v`.
     #[inline(always)]
     pub fn weight(&self, v: u32) -> Load<D> {
         match &self.weights {
@@ -304,7 +304,7 @@ impl<'a, const D: usize> Graph<'a, D> {
         }
     }
 
-    /// What all vertices weigh.
+    /// Weight of all vertices.
     pub fn total(&self) -> Load<D> {
         self.total
     }

@@ -1,9 +1,9 @@
-//! What a cut edge costs: 1 between parts of the same machine, and more between machines.
+//! The cost of a cut edge: 1 between parts of the same machine, and more between machines.
 //!
 //! The gain of a move is the *connection* of the vertex to the part it enters, less its connection to the
 //! part it leaves. Without prices, the connection to a part is the weight of the edges to it. With prices,
 //! the weight of the edges to all parts of the same machine is added once for each unit that an edge between
-//! machines costs more. So algorithms that take differences of connections work under prices, too. The cut is
+//! machines costs more. So algorithms that take differences of connections also work under prices. The cut is
 //! then the cost of all cut edges.
 
 use std::ops::Range;
@@ -21,8 +21,7 @@ pub(crate) fn validate(machines: &[u32], k: u32) -> Result<()> {
         format!("{machines:?} are {sum} parts, but k is {k}. Use numbers of at least 1 whose sum is k");
     Err(Error::parameter("machines", what))
 }
-
-/// The machines of the parts, and what an edge between two of them costs.
+/// The machines of the parts, and the cost of an edge between two of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prices {
     /// Machine of each part.
@@ -56,12 +55,12 @@ impl Prices {
         self.parts.len() as u32
     }
 
-    /// What an edge between machines costs.
+    /// The cost of an edge between machines.
     pub fn most(&self) -> u32 {
         1 + self.extra
     }
 
-    /// What an edge between two parts costs.
+    /// The cost of an edge between two parts.
     #[inline(always)]
     pub fn between(&self, one: u32, other: u32) -> u32 {
         let apart = self.machine_of[one as usize] != self.machine_of[other as usize];
@@ -95,7 +94,8 @@ impl Prices {
         row[from as usize] -= weight;
     }
 
-    /// Turns the weights of edges to each part into connections. `machines` is scratch space for a sum of each.
+    /// Turns the weights of edges to each part into connections. `machines` is scratch space for a sum of
+    /// each.
     pub(crate) fn apply(&self, connections: &mut SparseSums<u32>, machines: &mut SparseSums<u32>) {
         machines.clear();
         connections.iter().for_each(|(part, sum)| machines.add(self.machine_of(part), sum));

@@ -1,4 +1,4 @@
-//! The migration penalty: what it costs that a vertex leaves the part it had before.
+//! The migration penalty: the cost of a vertex that leaves its old part.
 //!
 //! The connection of a vertex to its old part counts a *price* more. An algorithm that compares connections
 //! then moves the vertex only for a gain above the price, and moves it back where that loses less. The cut is
@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::base::{Buffer, NONE};
 use crate::sets::SparseSums;
 
-/// The old parts of the vertices, and what leaving them costs.
+/// The old parts of the vertices, and the penalty for leaving them.
 #[derive(Clone)]
 pub struct Migration {
     /// The part that each vertex had, or [`NONE`].
@@ -40,13 +40,13 @@ impl Migration {
         (old != NONE).then_some((old, self.price))
     }
 
-    /// What `v` pays to leave `part`: the price if it is its old part, else 0.
+    /// The penalty of `v` for leaving `part`: the price if it is its old part, else 0.
     #[inline(always)]
     pub fn penalty(&self, v: u32, part: u32) -> u32 {
         if self.old[v as usize] == part { self.price } else { 0 }
     }
 
-    /// What `v` pays for being in `part`: the price if it had another part, else 0.
+    /// The penalty of `v` for being in `part`: the price if it had another part, else 0.
     #[inline(always)]
     pub fn due(&self, v: u32, part: u32) -> u32 {
         if [NONE, part].contains(&self.old[v as usize]) { 0 } else { self.price }

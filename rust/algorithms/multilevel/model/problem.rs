@@ -1,4 +1,4 @@
-//! A graph, and what a partition of it has to keep and should have little of.
+//! A graph, the bounds that a partition of it has to keep, and the objective.
 //!
 //! Every step of the partitioner is given a problem. [`bounds`](crate::algorithms::multilevel::driver::bounds) makes the problem of the given
 //! graph. A level has the same one with its own graph, and perhaps with looser caps.
@@ -15,7 +15,7 @@ use crate::capacity::Load;
 use crate::partition::parameters::words;
 
 words! {
-    /// What is minimized.
+    /// The quantity to minimize.
     pub enum Objective {
         /// Edges between parts.
         Cut = "cut",
@@ -27,20 +27,20 @@ words! {
 /// Parts of all vertices, and how good they are.
 pub(crate) type Solution = (Buffer<u32>, Quality);
 
-/// What is to be partitioned, and under what.
+/// A problem of partitioning: a graph, its caps and the objective.
 #[derive(Clone, Copy)]
 pub struct Problem<'a, const D: usize> {
     /// The graph.
     pub graph: &'a Graph<'a, D>,
-    /// What each part may weigh.
+    /// Cap of each part.
     pub caps: &'a [Load<D>],
-    /// Vertices that each part has at least. No part needs any if the list is empty.
+    /// The least number of vertices of each part. Empty if no part needs any.
     pub least: &'a [u64],
-    /// What there should be few of.
+    /// The quantity to minimize.
     pub objective: Objective,
-    /// What cut edges cost. They cost 1 if it is `None`.
+    /// Prices of cut edges. Each costs 1 if it is `None`.
     pub prices: Option<&'a Arc<Prices>>,
-    /// What it costs that vertices leave the parts they had. Nothing if it is `None`.
+    /// Penalties for vertices that leave their old parts. Moves cost nothing if it is `None`.
     pub migration: Option<&'a Migration>,
     /// Seed of everything random.
     pub seed: u64,

@@ -8,9 +8,9 @@
 //! itself is computed when a vertex reaches the head of the queue. If the gain is lower than its bound, the
 //! vertex is queued again. A vertex that fits nowhere is dropped. Moves of its neighbours queue it again.
 //!
-//! Where gains come from is up to [`MoveGains`]. A small graph has a table of them ([`GainTable`]). On a large
-//! one whose parts have short boundaries they are summed when they are asked for ([`BoundaryGains`]). A round
-//! looks only at vertices that are or were on the boundary.
+//! Where gains come from is up to [`MoveGains`]. A small graph has a table of them ([`GainTable`]). On a
+//! large one whose parts have short boundaries they are summed when they are asked for ([`BoundaryGains`]). A
+//! round looks only at vertices that are or were on the boundary.
 //!
 //! **Memory.** 9 bytes per vertex, and 20 for each that is on the boundary, beside the gains.
 //!
@@ -33,10 +33,10 @@ const LEAST_SHARE: u64 = 1000;
 const ABSENT: u64 = 0;
 /// Bits of a key for the random tie-break, below the gain. A gain is at most 2^32 either way.
 const TIE_BITS: u32 = 30;
-/// What is added to gains in keys, so that none is negative.
+/// Added to gains in keys, so that no key is negative.
 const SHIFT: i64 = 1 << 33;
 
-/// A boundary is short if the vertices on it have at most one entry in so many.
+/// A boundary is short if its vertices have at most 1/SHORT of all entries.
 const SHORT: u64 = 2;
 
 /// When the local search gives up.
@@ -44,7 +44,7 @@ const SHORT: u64 = 2;
 pub(crate) struct Limits {
     /// Moves without an improvement that end a round.
     pub moves: usize,
-    /// Rounds at most.
+    /// Most rounds.
     pub rounds: u64,
 }
 
@@ -57,7 +57,7 @@ impl Limits {
 
 /// FM on graphs with a table of at most this many gains, and on those with short boundaries.
 pub struct Fm {
-    /// Gains at most.
+    /// Most gains in the table.
     pub table: u64,
     /// Whether short boundaries count. Lists around them are read in any order, which files are too slow for.
     pub boundaries: bool,
@@ -118,7 +118,7 @@ struct LocalSearch {
     queue: BinaryHeap<(u64, u32)>,
     /// Vertices that are or were on the boundary, or in parts above a cap.
     near: Vec<u32>,
-    /// The same as a set.
+    /// The vertices of `near` as a set.
     is_near: Bits,
     /// Moves of this round: vertex, and the part it left.
     made: Vec<(u32, u32)>,

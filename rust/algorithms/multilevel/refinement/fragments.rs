@@ -24,14 +24,14 @@ use crate::sets::{DisjointSets, Groups, RatingMap};
 /// Fragments that stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Fragments {
-    /// How many there are.
+    /// Number of fragments.
     pub count: u64,
-    /// Those that no edge leaves.
+    /// Fragments that no edge leaves.
     pub alone: u64,
 }
 
 impl Fragments {
-    /// What users are told, if any stay.
+    /// The warning for users, if any fragments stay.
     pub(crate) fn warning(self) -> Option<String> {
         let Fragments { count, alone } = self;
         let reason = match count - alone {
@@ -48,7 +48,7 @@ impl Fragments {
     }
 }
 
-/// What becomes of a fragment.
+/// The decision on a fragment.
 enum Fate {
     /// It moves to a part.
     Moves(u32),
@@ -57,8 +57,8 @@ enum Fate {
     Alone,
 }
 
-/// Moves fragments until nothing moves any more. Parts keep their caps, if they did, and their least numbers of
-/// vertices.
+/// Moves fragments until nothing moves any more. Parts keep their caps, if they did, and their least numbers
+/// of vertices.
 pub(crate) fn connect<const D: usize>(
     problem: &Problem<D>,
     assignment: &mut Assignment<D>,
@@ -139,7 +139,7 @@ fn fragments<const D: usize>(
     Ok((by_size.len() as u32, members))
 }
 
-/// What becomes of the fragment of these members.
+/// The decision on the fragment with these members.
 fn fate<const D: usize>(
     problem: &Problem<D>,
     assignment: &Assignment<D>,

@@ -13,7 +13,7 @@ use crate::algorithms::multilevel::model::{Assignment, Connections, Problem, Qua
 use crate::base::{NONE, Result};
 use crate::capacity::{fits, plus};
 
-/// Passes at most. Another pass pays if at least one vertex in `FEW` moves.
+/// Most passes. Another pass pays if at least one vertex in `FEW` moves.
 const PASSES: u32 = 8;
 const FEW: u64 = 1000;
 

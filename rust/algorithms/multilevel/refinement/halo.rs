@@ -48,9 +48,9 @@ use crate::base::{Buffer, NONE, Result, Run, splitmix64};
 use crate::capacity::{Load, excess, fits, minus, plus};
 use crate::sets::{Bits, SparseSums};
 
-/// Iterations at most.
+/// Most iterations.
 const ITERATIONS: u32 = 16;
-/// How many iterations in a row may gain less than [`LEAST_GAIN`].
+/// Iterations in a row that may gain less than [`LEAST_GAIN`].
 const PATIENCE: u32 = 3;
 /// The least gain of an iteration that pays, as a share of the halo.
 const LEAST_GAIN: f64 = 0.0005;

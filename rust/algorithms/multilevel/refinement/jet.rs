@@ -36,7 +36,8 @@ use crate::capacity::{Load, fits, plus};
 use crate::exec::scratches;
 use crate::sets::Bits;
 
-/// The lists around vertices that moved are looked at if they have at most one entry in so many.
+/// The lists around vertices that moved are read instead of all lists if they have at most 1/FAR of all
+/// entries.
 const FAR: u64 = 4;
 /// The least gain of an iteration that pays, as a share of the cut.
 const LEAST_GAIN: f64 = 0.001;
@@ -44,18 +45,18 @@ const LEAST_GAIN: f64 = 0.001;
 /// How to refine.
 #[derive(Debug, Clone, Copy)]
 pub struct Jet {
-    /// Iterations at most.
+    /// Most iterations.
     pub iterations: u32,
     /// The share by which parts may exceed their caps during an iteration.
     pub slack: f64,
     /// The share of its connection to its own part that a vertex may lose in the first iteration. It falls to
     /// 0 in the last.
     pub lenience: f64,
-    /// How many iterations in a row may gain less than [`LEAST_GAIN`].
+    /// Iterations in a row that may gain less than [`LEAST_GAIN`].
     pub patience: u32,
 }
 
-/// Where a vertex would move, and what it gains.
+/// The part to which a vertex would move, and its gain.
 #[derive(Clone, Copy, Zeroable, Pod)]
 #[repr(C)]
 struct Proposal {
@@ -83,7 +84,7 @@ impl Proposal {
     }
 }
 
-/// What a thread needs to propose.
+/// Scratch space of a thread that proposes.
 struct Scratch {
     connections: Connections,
     /// Connections of vertices to their own parts, and the migration penalties of leaving these once more.

@@ -56,9 +56,8 @@ impl Objective {
         }
     }
 }
-
-/// Runs the refiners, which are worth so many units of progress. Returns the quality of what they leave if the
-/// last of them found it.
+/// Runs the refiners, which count as `units` units of progress. Returns the quality of the result if the last
+/// of them found it.
 pub(crate) fn apply<const D: usize>(
     refiners: &[Box<dyn Refiner<D>>],
     problem: &Problem<D>,

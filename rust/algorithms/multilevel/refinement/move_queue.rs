@@ -7,11 +7,10 @@
 //! **Order.** By key, then by a hash of the vertex, then by the vertex. Without a seed the hash is left out.
 //!
 //! **Followers.** Where the moves of a vertex lower the keys of its neighbours, these are queued once more.
-//! Of the entries of a vertex only the last one counts then, and ties go to the vertex that was queued more
-//! often. When the queue is full, the entries that do not count are dropped. So its memory is allocated at
-//! once.
+//! Then only the last entry of a vertex counts, and ties go to the vertex that was queued more often. When
+//! the queue is full, the entries that do not count are dropped. So its memory is allocated at once.
 //!
-//! Fixed vertices are never queued by [`Moves::of`]. Whoever queues vertices one by one asks
+//! Fixed vertices are never queued by [`Moves::of`]. Code that queues vertices one by one asks
 //! [`Graph::may_move`] before.
 //!
 //! **Parallelism.** The first keys of all vertices are computed and sorted in parallel ([`Moves::of`]).
@@ -25,12 +24,12 @@ use crate::algorithms::multilevel::model::Graph;
 use crate::base::{Buffer, Error, Growing, Result, Run, reserved, splitmix64};
 use crate::exec::{propose, scratches};
 
-/// Steps of work between two looks at whether the run is cancelled.
+/// Steps of work between two polls of the cancel flag.
 const STRIDE: usize = 1 << 14;
 /// The work of one turn, beside that which depends on the degree.
 const TURN: usize = 1 << 6;
 
-/// What the memory is for.
+/// Purpose of the memory, for errors.
 const MOVES: &str = "vertices that may move";
 
 /// A number in the order of [`f64::total_cmp`], such as a loss per relief.
@@ -53,16 +52,16 @@ type Entry<K> = (K, u32, u32);
 
 /// A queue of vertices, or of groups of them, that may move. The least key comes first.
 pub(crate) struct Moves<'a, K> {
-    /// What was known from the beginning, the last one first.
+    /// Entries that were known from the beginning, the last one first.
     sorted: Vec<Entry<K>>,
-    /// What was queued later.
+    /// Entries that were queued later.
     later: BinaryHeap<Reverse<Entry<K>>>,
     /// Number of the last entry of each vertex, which is the one that counts, if only one does.
     last: Option<Buffer<u32>>,
     seed: Option<u64>,
     /// Whether there was no memory for an entry.
     is_refused: bool,
-    /// Work since the last look at whether the run is cancelled.
+    /// Work since the last poll of the cancel flag.
     pub work: usize,
     run: &'a Run,
 }
@@ -128,7 +127,8 @@ impl<'a, K: Ord + Copy + Send> Moves<'a, K> {
         (key, seed.map_or(0, |seed| splitmix64(seed ^ u64::from(v)) as u32), v)
     }
 
-    /// Queues a vertex, for the first time or once more. If there is no memory for that, [`Self::next`] says so.
+    /// Queues a vertex, for the first time or once more. If there is no memory for that, [`Self::next`] says
+    /// so.
     pub(crate) fn push(&mut self, key: K, v: u32) {
         let Self { later, last, seed, .. } = self;
         let mut entry = Self::entry(*seed, key, v);

@@ -88,8 +88,8 @@ impl SigmaEdge {
         Sigma::new(k).edges()
     }
 
-    /// What a graph takes, adjacency and the clustering's scratch space not counted. `least` is what comes
-    /// before or after the stream, and `name` who asks.
+    /// Memory for a graph, adjacency and the clustering's scratch space not counted. `least` is the memory of
+    /// the steps before and after the stream, and `name` the partitioner's.
     pub fn memory(&self, name: &str, shape: &Shape, least: u64, run: &Run) -> Need {
         let &Shape { n, m, in_file, .. } = shape;
         let (directory, buffers) =
@@ -102,7 +102,7 @@ impl SigmaEdge {
         Need::new(least.max(files + streaming.max(refining)), what)
     }
 
-    /// Bytes of temporary files for `m` records, at most.
+    /// Most bytes of temporary files for `m` records.
     fn disk(&self, m: u64) -> u64 {
         if self.reorders() { size_of::<Entry>() as u64 * m } else { 0 }
     }

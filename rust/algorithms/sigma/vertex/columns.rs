@@ -1,10 +1,10 @@
-//! How many rows of bits have each bit set.
+//! Counts, for each bit, of the rows of bits that have it set.
 //!
 //! Counters that stand upright: bit i of all counts of 64 columns is one word, so that a row is added to 64
 //! counts with a few operations on words, fewest if eight rows come together. Before the eight words of the
 //! counters run over, their counts are added to the sums, eight columns at a time.
 
-/// Rows that the upright counters hold at most: a multiple of 8 below 2^8.
+/// Most rows that the upright counters hold: a multiple of 8 below 2^8.
 const ROWS: usize = 248;
 
 /// The eight bits of each byte, one byte each.

@@ -57,15 +57,15 @@ use streaming::{Replicas, stream};
 /// Graphs with fewer vertices follow the sequential rule.
 const SEQUENTIAL_BELOW: usize = 1 << 16;
 
-/// Vertices decided against one frozen state, on large graphs. On smaller ones, 1 of 1,024, since what a
-/// batch does not see of itself costs quality.
+/// Vertices decided against one frozen state, on large graphs. On smaller graphs, 1 of 1,024, since vertices
+/// do not see others of their batch, which costs quality.
 const LARGEST_BATCH: usize = 1024;
 
-/// Bytes per vertex while caps are repaired, at most.
+/// Most bytes per vertex while caps are repaired.
 const REPAIR_BYTES_PER_VERTEX: u64 = 24;
 
 words! {
-    /// What the score of a part counts.
+    /// The objective of the score of a part.
     pub enum Objective {
         /// Few cut edges and few replicas of vertices.
         Multi = "multi",
@@ -101,7 +101,7 @@ impl Sigma {
         }
     }
 
-    /// What `n` vertices need, adjacency and the clustering's scratch space not counted.
+    /// Memory for `n` vertices, adjacency and the clustering's scratch space not counted.
     pub(super) fn memory_of_vertices(&self, n: u64, threads: usize) -> Need {
         let words = u64::from(self.k.div_ceil(64));
         let (presence, columns) = match self.objective {

@@ -64,12 +64,12 @@ struct Streaming<'a> {
     csr: &'a Csr,
     parts: &'a mut [u32],
     loads: &'a mut PartLoads,
-    /// With the objective that counts replicas, too.
+    /// The replicas, if the objective counts them.
     replicas: Option<Replicas>,
     /// The share of a cap that is open in the beginning.
     start: f64,
     streamed: u64,
-    /// How many vertices are streamed in all.
+    /// Number of vertices that are streamed in all.
     total: u64,
     /// Members of the batch before, which the penalties and the presence do not know yet. None with batches
     /// of 1.
@@ -118,7 +118,7 @@ impl Streaming<'_> {
         Some(best.part)
     }
 
-    /// The best part if replicas count, too: any.
+    /// The best of all parts, if replicas also count.
     fn by_replicas(
         &self,
         replicas: &Replicas,

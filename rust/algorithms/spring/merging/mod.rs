@@ -11,7 +11,7 @@ use crate::capacity::{BalanceOn, share};
 use crate::clustering::hollocou::{Clustering, degree_of, vertex_of};
 use crate::sets::monotone::MonotoneQueue;
 
-/// Items between two looks at the cancel flag.
+/// Items between two polls of the cancel flag.
 pub(super) const CHECK_EVERY: usize = 1 << 16;
 
 /// The link of a cluster without vertices.

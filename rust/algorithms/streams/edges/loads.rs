@@ -1,4 +1,4 @@
-//! Loads of the parts, and what they add to the score of each.
+//! Loads of the parts, and their term in the score of each.
 //!
 //! The term of part p is `(max_e - e_p) * s_e + (max_r - r_p) * s_r`, evaluated in this order in f64: `e`
 //! counts records, `r` replicas. It is kept up to date per part, so that scoring only reads it. All terms
@@ -178,8 +178,8 @@ impl EdgeLoads {
         }
     }
 
-    /// Takes a record out of its part, whose replicas stay. The largest loads stay those that any part has
-    /// had. Not for [`Balance::Records`], which needs the least ones, too.
+    /// Takes a record out of its part, whose replicas stay. The largest loads stay the largest that any part
+    /// has had. Not for [`Balance::Records`], which also needs the least loads.
     #[inline(always)]
     pub fn remove(&mut self, part: u32) {
         let part = part as usize;

@@ -17,8 +17,8 @@ use crate::exec::{in_order, pass};
 use crate::partition::{EdgePartition, EdgeParts};
 use crate::sets::{Bits, Incidence, ones};
 
-/// The partition with a part for every loop, which counts. The parts of the other records are known. `holds` is
-/// where the vertices are present, if the caller knows.
+/// The partition with a part for every loop, which counts. The parts of the other records are known. `holds`
+/// is where the vertices are present, if the caller knows.
 pub(crate) fn place(
     edges: &dyn EdgeStream,
     mut partition: EdgePartition,
@@ -76,7 +76,7 @@ fn each_loop(
 
 /// The parts of the vertices with a loop.
 struct Rows {
-    /// Which vertices have one.
+    /// The vertices with a loop.
     bits: Bits,
     /// Number of these before each word of the bits: the row of the first.
     before: Buffer<u32>,

@@ -5,17 +5,17 @@
 //! **Memory.** k bits ([`Incidence`]) and 4 bytes of degree per vertex, 40 bytes per part, and up to 9 MB of
 //! buffers.
 //!
-//! **Algorithm.** The score of part p for the record (u, v) is what it is worth that u and v are in p already
-//! ([`Affinity`]), plus a term of the loads ([`loads::Balance`]). Parts at their limit are out, and if all
-//! are, the part with the fewest records takes it. [`search`] finds the exact maximum: of up to 512 parts by
-//! scoring all, of more by scoring those of u and v and the best balanced one. HDRF, PowerGraph's greedy rule
-//! and SIGMA of edges differ only in affinity and balance.
+//! **Algorithm.** The score of part p for the record (u, v) is an [`Affinity`] for the ends that p has
+//! already, plus a term of the loads ([`loads::Balance`]). Parts at their limit are excluded. If all are, the
+//! part with the fewest records takes the record. [`search`] finds the exact maximum. It scores all of up to
+//! 512 parts. If there are more, it scores the parts of u and v, and the best balanced one. HDRF,
+//! PowerGraph's greedy rule and SIGMA of edges differ only in affinity and balance.
 //!
 //! **Parallelism.** One thread places the records: each sees the state that the one before left, so the
 //! result is that of the sequential rule for any number of threads. The others read the next records, choose
 //! those that are open and look up or count what their ends are worth ([`mod@pipeline`]). Rows are fetched
-//! some records ahead. What the placing thread waits for is not memory: every record needs the term of the
-//! part that the record before took.
+//! some records ahead. The placing thread waits for the record before rather than for memory: every record
+//! needs the term of the part that it took.
 //!
 //! **Complexity.** O(k) per record up to 512 parts: on one machine 45 ns for 8 parts, 55 for 32, 120 for 128.
 //! Beyond, O(k/64 + replicas of u and v + log k).
@@ -41,11 +41,11 @@ use search::{All, Dense, Search, Sparse};
 #[cfg(target_arch = "x86_64")]
 use search::{Avx2, Wide};
 
-/// Records that are scored between two looks at the cancel flag. A hub may be in thousands of parts.
+/// Records that are scored between two polls of the cancel flag. A hub may be in thousands of parts.
 const STRIDE: usize = 4096;
 const SPARSE_STRIDE: usize = 128;
 
-/// What the presence of an end in a part is worth.
+/// The score of an end that is present in a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Affinity {
     /// `2 - d(u) / (d(u) + d(v))` for u: an end of low degree is worth more.
@@ -54,7 +54,7 @@ pub enum Affinity {
     Remaining,
 }
 
-/// What a part is worth that holds the first end of a record, and the second.
+/// The scores of a part for holding the first and the second end of a record.
 pub(crate) type Gains = [f64; 2];
 
 /// The gains of `records` under [`Affinity::Degree`]. Their ends are numbers of `vertices` with a `degree`.
@@ -94,7 +94,7 @@ impl Limit {
 /// The state of a stream: where the vertices are present, and the loads.
 #[derive(Debug)]
 pub struct EdgeStreamer {
-    /// Which parts each vertex is in.
+    /// The parts that each vertex is in.
     pub present: Incidence,
     /// Loads of the parts.
     pub loads: EdgeLoads,
@@ -145,8 +145,8 @@ impl EdgeStreamer {
         self.loads.settle(limit.at(0.0) as u64);
     }
 
-    /// Places all records in stream order, or those without a part but the loops. `worth` finds the gains, unless
-    /// [`Affinity::Remaining`] is followed.
+    /// Places all records in stream order, or those without a part but the loops. `worth` finds the gains,
+    /// unless [`Affinity::Remaining`] is followed.
     pub fn stream_all(
         &mut self,
         edges: &dyn EdgeStream,
@@ -168,7 +168,7 @@ impl EdgeStreamer {
             worth(&slice.open, &mut slice.gains);
             Ok(())
         };
-        // What is still to come depends on no placing.
+        // The counts of later records depend on no placing.
         let mut remaining = self.remaining.take();
         let arrange = |slice: &mut Slice| {
             if let Some(remaining) = &mut remaining {
@@ -346,12 +346,12 @@ pub(crate) struct Slice {
     pub records: Vec<Record>,
     /// Their parts.
     pub parts: Vec<u32>,
-    /// Which of them are to be placed.
+    /// Indices of the records to place.
     pub chosen: Vec<u32>,
     open: Vec<Record>,
     gains: Vec<Gains>,
     found: Vec<u32>,
-    /// What was spilled, instead of the first three.
+    /// Spilled records with their parts, instead of the first three fields.
     entries: Vec<Entry>,
 }
 
@@ -359,7 +359,7 @@ pub(crate) struct Slice {
 const BYTES_PER_RECORD: u64 =
     2 * size_of::<Record>() as u64 + 3 * size_of::<u32>() as u64 + size_of::<Gains>() as u64;
 
-// What was spilled takes no more.
+// A spilled record takes no more bytes.
 const _: () = assert!(
     size_of::<Entry>() == size_of::<Record>() + 2 * size_of::<u32>() && PIECE <= pipeline::SLICE as usize
 );

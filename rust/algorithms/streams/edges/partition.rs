@@ -42,9 +42,9 @@ pub(crate) struct Rule {
     pub k: u32,
     /// A part gets at most `ceil(balance * m / k)` records.
     pub balance: f64,
-    /// What presence in a part is worth.
+    /// The score of an end that is present in a part.
     pub affinity: Affinity,
-    /// What the loads of parts are worth.
+    /// The term of the loads.
     pub terms: Balance,
 }
 

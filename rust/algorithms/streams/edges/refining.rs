@@ -11,8 +11,8 @@
 //! 1. A record whose ends have just one part in common must stay. Its ends are *pinned* to that part.
 //! 2. The others are streamed. Each goes to the part of the largest score among those that both ends have in
 //!    common: 1 for every end that is pinned to it already, plus the term of records and replicas
-//!    ([`Balance::RecordsAndReplicas`]). Parts at the cap are out, but for its own. Then both ends are pinned
-//!    to it.
+//!    ([`Balance::RecordsAndReplicas`]). Parts at the cap are excluded, except the record's own part. Then
+//!    both ends are pinned to the chosen part.
 //!
 //! A vertex stays in the parts that hold it in the end, and leaves the others. So whole groups of records
 //! move in one pass, of which no single move gains anything. Every other pass goes backwards, so that a
@@ -46,7 +46,7 @@ use crate::sets::Incidence;
 pub(crate) const PASSES: u32 = 5;
 /// A pass that removes fewer replicas than all divided by this is the last.
 const FEW: u64 = 1000;
-/// Records that are placed between two looks at the cancel flag.
+/// Records that are placed between two polls of the cancel flag.
 const STRIDE: usize = 1024;
 
 /// Bytes that it takes for `n` vertices and `m` records, result included.

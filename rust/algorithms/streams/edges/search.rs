@@ -200,7 +200,7 @@ mod tests {
     use super::*;
     use crate::base::random::Random;
 
-    /// What every way to score a word must find.
+    /// The result that every way to score a word must find.
     fn oracle(terms: &[f64], words: [u64; 2], gains: [f64; 2]) -> (f64, u32) {
         let score = |part: usize| {
             let gain = |end: usize| if words[end] >> part & 1 == 1 { gains[end] } else { 0.0 };

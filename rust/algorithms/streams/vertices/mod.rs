@@ -51,8 +51,8 @@ use slack::{OneCap, Slack, TwoCaps};
 /// Bytes per vertex at the peak, result included, adjacency not.
 pub(crate) const BYTES_PER_VERTEX: u64 = 4;
 
-/// What weights to balance on add to it: the weights, and in the last resort an order of the vertices and a
-/// second result.
+/// Bytes per vertex that weights to balance on add: the weights, and in the last resort an order of the
+/// vertices and a second result.
 pub(crate) const BYTES_PER_WEIGHT: u64 = 12;
 
 /// How a part is scored.
@@ -78,7 +78,7 @@ pub struct VertexStream {
     /// Vertices decided about in one frozen state. `None` chooses by the size of the graph, 1 is the
     /// sequential rule.
     pub batch: Option<NonZeroU64>,
-    /// Weights that the parts share evenly, too.
+    /// Weights that the parts also share evenly.
     pub balance_on: Option<BalanceOn>,
 }
 
@@ -88,7 +88,7 @@ impl VertexStream {
         self.batch.map_or_else(|| default_batch(n), NonZeroU64::get).min(n) as usize
     }
 
-    /// What `n` vertices need beside the adjacency.
+    /// Memory for `n` vertices beside the adjacency.
     pub(crate) fn memory(&self, n: u64, threads: usize) -> Need {
         let each = BYTES_PER_VERTEX + self.balance_on.as_ref().map_or(0, |_| BYTES_PER_WEIGHT);
         let balanced = self.balance_on.as_ref().map_or(0, |_| 2 * PartLoads::<2>::memory(self.k));

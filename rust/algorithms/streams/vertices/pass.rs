@@ -75,8 +75,8 @@ impl<'a, S: Score, R: Slack> Pass<'a, S, R> {
     }
 
     /// The best part for `v`, and how many neighbours it holds: the highest value, then the lowest load, then
-    /// the lowest part. Of the parts without neighbours, the least loaded is the best, so the others are not
-    /// examined.
+    /// the lowest part. The least loaded part is the best of all parts without neighbours, so the others are
+    /// not examined.
     #[inline(always)]
     fn best(&self, counts: &mut SparseSums<u32>, neighbours: &[u32], v: u32) -> Option<(u32, u32)> {
         counts.count(neighbours, self.part_of);

@@ -2,7 +2,7 @@
 
 /// A rule that scores a part by the neighbours it holds and by its load.
 pub(crate) trait Score: Send + Sync {
-    /// What the load does to the score: computed once per placement, not once per edge.
+    /// The effect of the load on the score: computed once per placement, not once per edge.
     type Price: Copy + Send + Sync;
     /// Higher is better.
     type Value: PartialOrd;

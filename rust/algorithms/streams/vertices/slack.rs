@@ -1,4 +1,4 @@
-//! Which parts have slack, and which of them is the least loaded.
+//! The parts that have slack, and the least loaded of them.
 
 use crate::base::Result;
 use crate::capacity::{BalanceOn, PartLoads, UnitLoads};

@@ -1,4 +1,4 @@
-//! How much work a partition is worth, and rounds of improvement that go on as long as they pay.
+//! The amount of work for a partition, and rounds of improvement that go on as long as they pay.
 //!
 //! Two kinds of rounds alternate. One is a *V-cycle*: the best partition is coarsened and uncoarsened again.
 //! The other makes a further partition with another seed and combines it with the best. Rounds end when one
@@ -19,7 +19,7 @@ pub(crate) const MOST_ROUNDS: u32 = 1 << 20;
 /// Rounds without any other limit.
 const ROUNDS: u64 = 16;
 
-/// How many rounds in a row gain less than a share of the cut before they end.
+/// Rounds in a row that gain less than a share of the cut before the rounds end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Patience {
     rounds: u64,
@@ -33,7 +33,7 @@ impl Patience {
     pub(crate) const LONG: Self = Self { rounds: 2, gain: 0.005 };
 }
 
-/// How much work to do.
+/// The amount of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Effort {
     /// One attempt, and hardly any refinement.
@@ -45,7 +45,7 @@ pub enum Effort {
     Default,
     /// As `Default`, and then rounds of improvement.
     Best {
-        /// Rounds at most.
+        /// Most rounds.
         rounds: Option<u64>,
         /// No further round begins later.
         time_limit: Option<Duration>,
@@ -69,7 +69,7 @@ impl Effort {
         matches!(self, Effort::Fast | Effort::Quick)
     }
 
-    /// Rounds at most.
+    /// Most rounds.
     pub fn rounds(self) -> u64 {
         if let Effort::Best { rounds, .. } = self { rounds.unwrap_or(ROUNDS) } else { 0 }
     }

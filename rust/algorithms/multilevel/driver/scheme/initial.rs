@@ -37,7 +37,7 @@ pub(crate) fn partition<const D: usize>(
         let tries = if D > 1 { BISECTIONS_UNDER_BOUNDS } else { scheme.effort.tuning().bisections };
         return bisect(problem, tries, seed);
     }
-    // Many bisections deep, what each gains by long refinement is small beside what it costs.
+    // If there are many bisections, long refinement of each gains little beside its cost.
     let iterations = if k > MANY { scheme.iterations.min(HASTY) } else { scheme.iterations };
     split(&Scheme { iterations, ..scheme.clone() }, problem, seed)
 }

@@ -13,14 +13,14 @@
 //! the way back.
 //!
 //! Every level is rebalanced, and refined by bounded Jet ([`Jet`]). Where the table of gains is small or the
-//! boundaries of the parts are short, FM follows ([`Fm`]), but not with little effort. Jet gains less than FM on meshes, grids
-//! and roads. Minimum cuts between pairs of parts ([`Flows`]) come last where boundaries are short: in the V-cycle,
-//! and with the best effort on all levels.
+//! boundaries of the parts are short, FM follows ([`Fm`]), but not with little effort. Jet gains less than FM
+//! on meshes, grids and roads. Minimum cuts between pairs of parts ([`Flows`]) come last where boundaries are
+//! short: in the V-cycle, and with the best effort on all levels.
 //!
 //! **Figures.** On 26 real and generated graphs (k = 4, 8, 32, two seeds each), the V-cycle lowers the cut by
 //! 1.3 %, the caps in combinations by 1.1 %, and FM on short boundaries by 2 % on meshes and the like with 32
-//! parts, up to 13 %. Flows in the V-cycle lower it by 0.8 to 1.6 % on meshes and the like and by 0.1 % on the
-//! others. With the best effort they lower it by 2 to 5 % on meshes, grids and circuits.
+//! parts, up to 13 %. Flows in the V-cycle lower it by 0.8 to 1.6 % on meshes and the like and by 0.1 % on
+//! the others. With the best effort they lower it by 2 to 5 % on meshes, grids and circuits.
 //!
 //! **Source.** Combination: Sanders and Schulz, "Distributed Evolutionary Graph Partitioning", ALENEX 2012,
 //! section 4.1.
@@ -96,7 +96,7 @@ pub struct Scheme {
     /// Units of progress that a partition is worth: a quarter each for coarsening, the attempts, uncoarsening
     /// and the V-cycle.
     pub units: u64,
-    /// How much work to do.
+    /// The amount of work.
     pub effort: Effort,
     /// Iterations of Jet on a level.
     pub iterations: u32,
@@ -112,8 +112,8 @@ pub struct Scheme {
 }
 
 impl Scheme {
-    /// The scheme for a graph with so many bounds: 0 if there is one on volume alone, as for edge partitions,
-    /// which gain little from a second attempt.
+    /// The scheme for a graph with `bounds` bounds: 0 if there is one on volume alone, as for edge
+    /// partitions, which gain little from a second attempt.
     pub fn new(bounds: usize, effort: Effort) -> Self {
         use Rating::{Density, Weight};
         let (ratings, coarsest) = match (bounds, effort) {
@@ -238,16 +238,17 @@ impl Scheme {
         self.ratings.first().copied().ok_or_else(missing)
     }
 
-    /// The best of several attempts, combined with each of the others. The graph that was coarsened for them had so many
-    /// entries.
+    /// The best of several attempts, combined with each of the others. The graph that was coarsened for them
+    /// had `given` entries.
     fn best<const D: usize>(&self, problem: &Problem<D>, given: u64, units: u64) -> Result<Solution> {
         let &Problem { graph, caps, run, .. } = problem;
         let seed = |index: usize| splitmix64(problem.seed ^ splitmix64(index as u64 + 1));
-        // A graph that did not get small is not worth as many attempts.
+        // A graph that did not get small is not worth all attempts.
         let least = if given < LARGE { LEAST_ATTEMPTS } else { 1 };
         let affordable = (given / graph.num_entries().max(1)).max(least);
         let ratings = &self.ratings[..self.ratings.len().min(affordable as usize)];
-        // Attempts side by side take no more memory than the given graph unless there are more of them than that.
+        // Attempts side by side take no more memory than the given graph unless there are more of them than
+        // that.
         let at_once = ratings.len().min(run.threads()) as u64;
         let (n, entries) = (graph.len() as u64, graph.num_entries());
         let each = self.memory(&Size { n, entries, k: caps.len() as u64, bounds: D as u64, threads: 1 });
@@ -376,7 +377,7 @@ struct SchemePolicy<'a, const D: usize> {
     how: Coarsening,
     /// Vertices of a graph that is small enough.
     coarsest: usize,
-    /// What a cluster may weigh.
+    /// Cap on the weight of a cluster.
     cap: Load<D>,
     /// Units of progress that are left.
     left: u64,

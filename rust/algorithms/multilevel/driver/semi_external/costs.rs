@@ -1,5 +1,5 @@
-//! What each plan costs, said before it is carried out: memory, temporary files, bytes read and written,
-//! seconds.
+//! The costs of each plan, estimated before it is carried out: memory, temporary files, bytes read and
+//! written, seconds.
 //!
 //! **Memory and files** are upper bounds. For the files these are the spilled sums of a contraction (12 bytes
 //! each, at most one per entry), the lists of the levels (8 per entry, and no level has more entries than the
@@ -41,12 +41,13 @@ const REFINE: f64 = 125.0;
 /// top.
 const MEMORY: f64 = 220.0;
 const VERTEX: f64 = 20_000.0;
-/// How much longer refinement and the partition of the top take under several bounds. Loose ones hardly count.
+/// Factor on the time of refinement and of the partition of the top under several bounds. Loose bounds hardly
+/// count.
 const BOUNDS: f64 = 3.0;
-/// How much longer partitions for machines take, and partitions with a low communication volume.
+/// Factors on the time of partitions for machines, and of partitions with a low communication volume.
 const MACHINES: f64 = 4.5;
 const VOLUME: f64 = 2.0;
-/// What each thread beyond the first is worth.
+/// The speedup by each thread beyond the first.
 const THREAD: f64 = 0.7;
 /// Passes over a level for clusters and their contraction.
 const PASSES: f64 = 5.0;
@@ -61,18 +62,18 @@ const PACKED: f64 = 4.0;
 const LEVEL: [f64; 2] = [0.6, 0.15];
 const SUMS: f64 = 0.8;
 
-/// What a partition by a plan costs.
+/// The costs of a partition by a plan.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Costs {
     /// The plan.
     pub plan: Plan,
     /// The memory limit that leads to it.
     pub memory: u64,
-    /// Bytes of it that are for what comes beside the adjacency.
+    /// Bytes of it beside the adjacency.
     pub beside: u64,
     /// Whether the adjacency lies in files.
     pub outside: bool,
-    /// Bytes of temporary files, at most.
+    /// Most bytes of temporary files.
     pub files: u64,
     /// Bytes read.
     pub read: u64,
@@ -115,7 +116,7 @@ fn duration(seconds: f64) -> String {
 }
 
 impl Plan {
-    /// Bytes of its temporary files beside the adjacency, at most.
+    /// Most bytes of its temporary files beside the adjacency.
     pub fn files(self, n: u64, entries: u64) -> u64 {
         let kept = self.entries(entries).max(LEAST_DEGREE * n);
         let kept = kept.saturating_add(kept / 32).min(entries);
@@ -132,7 +133,7 @@ impl Plan {
     }
 }
 
-/// What a memory limit chooses from.
+/// The plans that a memory limit chooses from.
 struct Choice<'a> {
     n: u64,
     m: u64,
@@ -163,8 +164,8 @@ impl Choice<'_> {
         [beside, beside.saturating_add(lists).saturating_add(8 * self.n + 8)]
     }
 
-    /// The plan within a limit, what it needs beside the adjacency, and whether the adjacency lies in files.
-    /// It does if a better plan fits then. So a larger limit never leads to a worse plan.
+    /// The plan within a limit, its memory beside the adjacency, and whether the adjacency lies in files. It
+    /// does if a better plan fits then. So a larger limit never leads to a worse plan.
     fn within(&self, limit: u64) -> Option<(Plan, u64, bool)> {
         let [in_files, in_memory] = self.least;
         let best = self.plans.iter().find(|&&plan| self.needs(plan, true)[1] <= limit);

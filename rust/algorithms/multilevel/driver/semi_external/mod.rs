@@ -10,11 +10,11 @@
 //! of the next level, which are larger and rated by weight. The caps of clusters are a share of a part.
 //!
 //! **Lists in files are packed** ([`Graph::packed`]) where they do not fit into the memory that is left. With
-//! weights and without, all entries stay in their order, so the result is the same. With k = 8, 2 threads, n
-//! = 2^20 and m = 16 M in a control group of 180 MB, it read 1.2 GB instead of 7.7 of an R-MAT graph, and 2.5
-//! instead of 5.1 of planted communities. It took 18 and 20 s of the processors instead of 16 and 14, and in
-//! the system 2.4 and 4.9 s instead of 9.6 and 6.2. Where a page cache holds all files anyway, packed lists
-//! take 15 to 50 % more time of the processors.
+//! weights and without, all entries stay in their order, so the result is the same. With k = 8, 2 threads,
+//! n = 2^20 and m = 16 M in a control group of 180 MB, it read 1.2 GB instead of 7.7 of an R-MAT graph, and
+//! 2.5 instead of 5.1 of planted communities. It took 18 and 20 s of the processors instead of 16 and 14, and
+//! 2.4 and 4.9 s in the kernel instead of 9.6 and 6.2. Where a page cache holds all files anyway, packed
+//! lists take 15 to 50 % more time of the processors.
 //!
 //! **Source.** Akhremtsev, Sanders and Schulz, "(Semi-)External Algorithms for Graph Partitioning and
 //! Clustering", ALENEX 2015; sampling of edges: Sanders, Schulz, Seemaier et al., "TeraPart: Memory-Efficient
@@ -240,7 +240,7 @@ impl<const D: usize> Policy<D> for FilesPolicy<'_, D> {
     }
 }
 
-/// What a cluster of the first level may weigh of a total, which the weights of `n` vertices add up to.
+/// Cap on the weight of a cluster of the first level, given the `total` weight of `n` vertices.
 fn smallest_cap(total: u64, clusters: u64, n: u64) -> u64 {
     let largest = u128::from(LARGEST) * u128::from(total) / u128::from(n.max(1));
     (total / clusters).min(u64::try_from(largest).unwrap_or(u64::MAX))

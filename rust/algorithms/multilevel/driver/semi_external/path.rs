@@ -79,8 +79,8 @@ impl Plan {
         (entries as f64 * self.sample) as u64
     }
 
-    /// Bytes of memory that the plan needs beside an adjacency of `n` vertices and `entries` entries, with so many
-    /// threads.
+    /// Bytes of memory that the plan needs beside an adjacency of `n` vertices and `entries` entries, with
+    /// `threads` threads.
     pub fn memory(self, multilevel: &Multilevel, n: u64, entries: u64, threads: usize) -> u64 {
         if self.path == Path::Memory {
             return multilevel.needed(n, entries, threads);
@@ -108,9 +108,9 @@ pub(crate) fn levels(size: &Size) -> u64 {
 }
 
 impl Multilevel {
-    /// The plans to choose from and the bytes of memory that each needs with one thread, in order of preference. Each needs
-    /// less than the one before. So the choice, and with it the result, does not depend on the threads: where the rest of
-    /// the memory is too short for all, fewer work.
+    /// The plans to choose from and the bytes of memory that each needs with one thread, in order of
+    /// preference. Each needs less than the one before. So the choice, and with it the result, does not
+    /// depend on the threads: where the rest of the memory is too short for all, fewer work.
     pub fn plans(&self, n: u64, entries: u64) -> Vec<(Plan, u64)> {
         let asked = |plan: &Plan| self.path.is_none_or(|path| plan.path == path);
         let mut plans: Vec<(Plan, u64)> = Vec::new();

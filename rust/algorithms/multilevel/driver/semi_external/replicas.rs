@@ -1,4 +1,4 @@
-//! What the replicas of a divided run do together: levels whose lists are divided, too, and work of the first
+//! Joint work of the replicas of a divided run: levels whose lists are also divided, and work of the first
 //! replica that the others wait for.
 //!
 //! The replicas sum the lists of clusters together ([`in_files`](crate::algorithms::multilevel::coarsening::in_files)). Each writes those that it has
@@ -17,8 +17,8 @@ use crate::exec::Division;
 use crate::graph::pieces;
 use crate::graph::pieces::{Copied, Dealt, Piece};
 
-/// The graph of clusters, whose lists all replicas `make` together, unless there are checkpoints of them. The first
-/// replica has all lists if it is to have the `whole` graph.
+/// The graph of clusters, whose lists all replicas `make` together, unless there are checkpoints of them. The
+/// first replica has all lists if it is to have the `whole` graph.
 pub(crate) fn lists<const D: usize>(
     step: Step<D>,
     (division, checkpoints): (&Division, Option<&Checkpoints>),
@@ -66,7 +66,7 @@ impl Shared<'_> {
         self.division.folder().join(format!("lists-{}-{replica}.bin", self.number))
     }
 
-    /// Writes the lists that this replica has summed. Returns a row for those of each.
+    /// Writes the lists that this replica has summed. Returns a row for the lists of each replica.
     fn write(&self, lists: &ListFiles) -> Result<Vec<Row>> {
         let (own, degrees) = (self.path(self.division.number()), lists.degrees()?);
         pieces::write(&own, self.key, (lists.first, &degrees, true), self.run, |to| {
@@ -90,7 +90,7 @@ impl Shared<'_> {
         (dealt.copy(self.division.number(), self.run), pieces::starts(&pieces, &firsts, n))
     }
 
-    /// The same, unless some replica cannot read its share.
+    /// The result of [`Self::copied`], or `None` if some replica cannot read its share.
     fn found(&self, table: &[Row], n: u32, whole: bool) -> Result<Option<(Copied, Vec<u32>)>> {
         let (copied, starts) = self.copied(table, n, whole);
         if let Err(error) = &copied {

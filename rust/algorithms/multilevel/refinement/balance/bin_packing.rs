@@ -1,10 +1,11 @@
 //! The last resort for parts of different sizes, or with fixed vertices: vertices are dealt by their weight.
 //!
-//! Fixed vertices are in their parts from the beginning. The others follow by descending weight, each into the
-//! part that uses the smallest share of its cap on the weight, among those with slack for a vertex. If all
-//! weights are 0 or 1, and the fixed vertices keep the caps, the result keeps them, too: while a part can take
-//! a vertex of weight 1 under both caps, the one with the smallest share can. The caps of a part on vertices and
-//! on weight are its shares, so the smaller ones of both add up to all vertices of weight 1, at least.
+//! Fixed vertices are in their parts from the beginning. The others follow by descending weight, each into
+//! the part that uses the smallest share of its cap on the weight, among those with slack for a vertex. If
+//! all weights are 0 or 1, and the fixed vertices keep the caps, the result also keeps them: while a part can
+//! take a vertex of weight 1 under both caps, the one with the smallest share can. The caps of a part on
+//! vertices and on weight are its shares, so the smaller ones of both add up to at least all vertices of
+//! weight 1.
 //!
 //! **Memory.** 8 bytes per vertex and 16 per part.
 
@@ -18,7 +19,7 @@ use crate::algorithms::multilevel::refinement::move_queue::OrderedF64;
 use crate::base::{Result, reserved};
 use crate::capacity::{Load, minus, plus};
 
-/// Vertices that are dealt between two looks at the cancel flag.
+/// Vertices that are dealt between two polls of the cancel flag.
 const STRIDE: usize = 1 << 12;
 
 /// All vertices dealt by their weight under the bound `index`. Fixed vertices stay where they are.

@@ -7,8 +7,8 @@
 //! **Far from balanced** starts, such as all vertices in one part, would take a while: every move changes the
 //! keys of many others. [`deal_surplus`] divides them first.
 //!
-//! **Parallelism.** Counting and choosing. Moves are made by one thread, which reads no list of neighbours: so
-//! machines that store a share of the lists each can all repeat them.
+//! **Parallelism.** Counting and choosing. Moves are made by one thread, which reads no list of neighbours:
+//! so machines that store a share of the lists each can all repeat them.
 
 pub(crate) mod bin_packing;
 pub mod overload;
@@ -22,7 +22,7 @@ use crate::capacity::{Load, fits, plus};
 use overload::Relief;
 use swaps::exchange;
 
-/// Rounds at most.
+/// Most rounds.
 const ROUNDS: usize = 16;
 /// The share of the vertices that must lie above the caps for them to be dealt.
 const SURPLUS: f64 = 0.25;
@@ -71,7 +71,8 @@ pub(crate) fn rebalance<const D: usize>(
     rebalance_knowing(graph, assignment, caps, seed, &|_| None, run)
 }
 
-/// The same, where the weight of the edges of some vertices is known, all of which lead to their own parts.
+/// Rebalances an assignment. `known` has the weight of the edges of some vertices, all of which lead to their
+/// own parts.
 pub(crate) fn rebalance_knowing<const D: usize>(
     graph: &Graph<D>,
     assignment: &mut Assignment<D>,

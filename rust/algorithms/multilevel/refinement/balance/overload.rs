@@ -1,4 +1,5 @@
-//! Overload relief: what it costs to move vertices out of parts above their caps, and which of them move.
+//! Overload relief: the price of moving vertices out of parts above their caps, and the choice of the
+//! vertices that move.
 //!
 //! **Overload relief**, or relief for short, is how much a move lowers the excess of both parts together. It
 //! is measured against *tight* caps, which lie a fifth of the way from the cap to the mean. Only parts above
@@ -10,7 +11,8 @@
 //! be divided among threads, or machines, in any way.
 //! 1. [`Relief::prices`]: the least price of each vertex of a part above its caps, and a histogram of the
 //!    weights by part and price. Histograms of other vertices are added ([`Histogram::add`]).
-//! 2. [`Relief::limits`]: for each part, the price below which vertices weigh a multiple of its surplus ([`OFFERED`]).
+//! 2. [`Relief::limits`]: for each part, the price below which vertices weigh a multiple of its surplus
+//!    ([`OFFERED`]).
 //! 3. [`Relief::offers`]: the vertices below that price, with their connections to their own parts and to the
 //!    [`TARGETS`] parts that take them at the least prices.
 //! 4. [`Relief::commit`]: moves them by ascending price, until no part is above its caps. When a vertex has
@@ -33,7 +35,7 @@ use crate::base::{Buffer, Error, NONE, Result, Run, locked, reserved, splitmix64
 use crate::capacity::{Load, excess, fits, minus, plus, relative};
 use crate::exec::{propose, scratches, share};
 
-/// How far the tight cap lies from the cap to the mean.
+/// Distance of the tight cap from the cap, as a share of the way to the mean.
 const TIGHTNESS: f64 = 0.2;
 /// The weight of a rise of the target's excess over its tight cap, if the target keeps its real cap.
 const WITHIN: f64 = 0.25;
@@ -41,7 +43,7 @@ const WITHIN: f64 = 0.25;
 const LEAST_RELIEF: f64 = 0.1;
 /// The least relief of a move into a part above its cap.
 const LEAST_RELIEF_ABOVE: f64 = 0.3;
-/// By which share of its price a move may have become dearer since it was queued. Every move changes the
+/// A queued move is still accepted if its price has risen by at most this fraction. Every move changes the
 /// loads, and so the prices of all others, by a little.
 const STALE: f64 = 0.05;
 /// Parts with the most slack that are tried beside those with a connection.
@@ -56,9 +58,9 @@ const OFFERED_UNDER_BOUNDS: f64 = 3.0;
 const LEAST_OFFERS: u64 = 16;
 /// The largest share of the vertices of a part that it offers.
 const MOST_OFFERS: f64 = 0.5;
-/// What memory is for.
+/// Purpose of the memory, for errors.
 const PRICES: &str = "prices of vertices";
-/// Bins that a thread keeps before it adds them to those of all threads.
+/// Bins that a thread keeps before it adds them to the shared ones.
 const BINS: usize = 1 << 10;
 /// Vertices whose offers a thread computes at a time.
 const OFFERS_AT_A_TIME: usize = 256;
@@ -76,12 +78,12 @@ pub struct Offer {
     connections: [u32; TARGETS],
 }
 
-/// Weights by part and price. Those of more vertices are added by appending their bins.
+/// Weights by part and price. Appending the bins of more vertices adds their weights.
 #[derive(Debug, Default)]
 pub struct Histogram<const D: usize> {
     /// The part and the code of the price, and the number of vertices. Bins may repeat.
     bins: Vec<[u64; 2]>,
-    /// What the vertices of each bin weigh.
+    /// Weight of the vertices of each bin.
     loads: Vec<Load<D>>,
 }
 
@@ -119,7 +121,7 @@ impl<const D: usize> Histogram<D> {
     }
 }
 
-/// Vertices of a part with nearly the same price: what they weigh, and their number.
+/// Vertices of a part with nearly the same price: their weight and their number.
 #[derive(Clone, Copy)]
 struct Bin<const D: usize> {
     load: Load<D>,
@@ -137,7 +139,7 @@ impl<const D: usize> Bin<D> {
 /// Bins by part and code of the price.
 type Bins<const D: usize> = FxHashMap<u64, Bin<D>>;
 
-/// Adds the bins of a thread to those of all, which are none if there is no memory for them.
+/// Adds the bins of a thread to the shared bins, which become `None` if memory for them is refused.
 fn add_all<const D: usize>(all: &mut Option<Bins<D>>, bins: &mut Bins<D>) {
     if all.as_mut().is_some_and(|all| all.try_reserve(bins.len()).is_err()) {
         *all = None;
@@ -196,7 +198,8 @@ impl<'a, const D: usize> Parts<'a, D> {
         (leave > 1e-12).then_some(leave)
     }
 
-    /// The loss per relief of a move to `part` of what relieves its own part by `leave`, if it is below `limit`.
+    /// The loss per relief of a move to `part` of what relieves its own part by `leave`, if it is below
+    /// `limit`.
     #[inline(always)]
     fn price(&self, part: u32, weight: Load<D>, leave: f64, loss: i64, limit: f64) -> Option<f64> {
         let part = part as usize;
@@ -372,8 +375,8 @@ impl<'a, const D: usize> Relief<'a, D> {
         offer.connections = best.map(|(.., w)| w);
     }
 
-    /// Calls `visit` with the parts that may take `v`, its connections to them, and the prices. It returns the limit
-    /// for those after.
+    /// Calls `visit` with the parts that may take `v`, its connections to them, and the prices. It returns
+    /// the limit for those after.
     #[inline(always)]
     fn each(
         &self,
@@ -439,7 +442,7 @@ impl<'a, const D: usize> Relief<'a, D> {
     }
 }
 
-/// The rank below which the vertices of these bins weigh what is needed.
+/// The rank below which the vertices of these bins have the weight needed.
 fn limit<const D: usize>(bins: &[(u64, Bin<D>)], needed: [f64; D]) -> u32 {
     let all: u64 = bins.iter().map(|(_, bin)| bin.count).sum();
     let least = LEAST_OFFERS as f64;

@@ -5,9 +5,9 @@
 //!
 //! The first two of three steps are functions of vertices and of the state at their start, so that vertices
 //! can be divided in any way, and the last one reads no list of neighbours.
-//! 1. [`Pairs::nominate`]: the first [`TRIED`] vertices of each side. Of the nominees of several divisions,
-//!    the first ones are those of all vertices ([`Nominees::merge`]).
-//! 2. [`Pairs::gains`]: what each pair gains.
+//! 1. [`Pairs::nominate`]: the first [`TRIED`] vertices of each side. If there are several divisions, the
+//!    first of all their nominees are taken ([`Nominees::merge`]).
+//! 2. [`Pairs::gains`]: the gain of each pair.
 //! 3. [`Pairs::commit`]: exchanges the pair that gains most, and so on.
 
 use std::collections::BinaryHeap;
@@ -112,7 +112,7 @@ impl<const D: usize> Pairs<'_, D> {
         }
     }
 
-    /// What each pair gains: a row for each of the heavy.
+    /// The gain of each pair: a row for each heavy vertex.
     fn gains(
         &self,
         assignment: &Assignment<D>,
@@ -123,8 +123,8 @@ impl<const D: usize> Pairs<'_, D> {
         let gain_of = |connections: &Connections, from: u32, to: u32| {
             i64::from(connections.to(to)) - i64::from(connections.to(from))
         };
-        // Lists that are not here add nothing. Edges are summed once for all partners: a hub has many, and the
-        // heaviest vertices are hubs.
+        // Lists that are not here add nothing. Edges are summed once for all partners: a hub has many, and
+        // the heaviest vertices are hubs.
         let here = self.graph.here();
         let mut gains = vec![0; (heavy.len() + 1) * light.len()];
         let (of_light, of_heavy) = gains.split_at_mut(light.len());

@@ -4,9 +4,9 @@
 //! vertices of a part, parts below it get enough. In both cases it is done when one of the two kinds of parts
 //! is gone.
 //!
-//! The vertex that costs least moves first. What costs most is a rise above a cap, first of the bound that
-//! comes first. Then the cut counts. The neighbours of a vertex that moved are queued again ([`Moves`]), since
-//! it costs less to follow it: so an empty part grows along the edges.
+//! The vertex that costs least moves first. A rise above a cap costs most, and most of all under the first
+//! bound. Then the cut counts. The neighbours of a vertex that moved are queued again ([`Moves`]), since it
+//! costs less to follow it: so an empty part grows along the edges.
 //!
 //! **Memory.** 4 bytes per vertex, and a queue of one and a quarter entries per vertex.
 
@@ -21,7 +21,7 @@ const EMPTIEST: usize = 4;
 /// Vertices with more neighbours are not queued again when one of these moves.
 const HUB: usize = 256;
 
-/// What a move costs: the rise above each cap, and the loss for the cut.
+/// The cost of a move: the rise above each cap, and the loss for the cut.
 type Cost<const D: usize> = (Load<D>, i64);
 
 /// Gives every part its least number of vertices.
@@ -42,8 +42,8 @@ impl<const D: usize> Refiner<D> for Fill {
     }
 }
 
-/// Moves vertices from parts with more than their mark of them to parts with fewer, until there are none of
-/// one kind. Without marks there is nothing to do.
+/// Moves vertices from parts above their marks to parts below, until one of the two kinds of parts is gone.
+/// Without marks there is nothing to do.
 pub(crate) fn fill<const D: usize>(
     graph: &Graph<D>,
     assignment: &mut Assignment<D>,

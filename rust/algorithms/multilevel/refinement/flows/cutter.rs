@@ -3,13 +3,13 @@
 //! A maximum flow from the source to the target leaves two minimum cuts: around the vertices that the source
 //! still reaches in the residual graph, and around those that still reach the target. If neither keeps the
 //! caps of the two sides, the smaller side is *pierced*: all its vertices become terminals, and so does one
-//! vertex behind its cut. The flow is augmented, and so on. Cuts grow from piercing to piercing, and the sides
-//! with them, until one cut keeps the caps, or costs as much as the one to be improved.
+//! vertex behind its cut. The flow is augmented, and so on. Cuts grow from piercing to piercing, and the
+//! sides with them, until one cut keeps the caps, or costs as much as the one to be improved.
 //!
 //! The vertex to pierce is one that leaves the flow as it is, if there is any. Among those it is the one that
 //! lies deepest within its side of the cut to be improved. So the new cut is near the old one. Flows are
-//! augmented along shortest paths, many at a time (Dinic). What a side reaches is extended, not searched again,
-//! as long as the flow stays.
+//! augmented along shortest paths, many at a time (Dinic). The reach of a side is extended, not searched
+//! again, as long as the flow stays.
 //!
 //! **Memory.** 12 bytes for each entry, and 60 for each vertex.
 //!
@@ -27,7 +27,7 @@ pub(crate) const SOURCE: usize = 0;
 pub(crate) const TARGET: usize = 1;
 /// In place of a side: neither.
 const NEITHER: u8 = 2;
-/// The search gives up after so many steps for each vertex and entry.
+/// The search gives up after `WORK` steps for each vertex and entry.
 const WORK: usize = 40;
 
 /// An edge in one direction.
@@ -36,7 +36,7 @@ struct Arc {
     head: u32,
     /// The place of the other direction.
     twin: u32,
-    /// What may still flow.
+    /// Capacity left.
     residual: u32,
 }
 
@@ -44,10 +44,10 @@ struct Arc {
 pub(crate) struct Network<const D: usize> {
     offsets: Vec<u32>,
     arcs: Vec<Arc>,
-    /// What each vertex weighs. A terminal stands for all that is not free.
+    /// Weight of each vertex. A terminal stands for all vertices that are not free.
     weights: Vec<Load<D>>,
-    /// How deep each vertex lies within the side of the source, by the cut to be improved. Below 0 it lies
-    /// within that of the target.
+    /// Depth of each vertex within the side of the source, by the cut to be improved. Vertices below 0 lie in
+    /// the side of the target.
     depths: Vec<i32>,
 }
 
@@ -85,20 +85,20 @@ impl<const D: usize> Network<D> {
         self.offsets[v as usize] as usize..self.offsets[v as usize + 1] as usize
     }
 
-    /// What may still flow over an arc away from a side.
+    /// Capacity left on an arc away from a side.
     #[inline(always)]
     fn open(&self, arc: Arc, side: usize) -> u32 {
         if side == SOURCE { arc.residual } else { self.arcs[arc.twin as usize].residual }
     }
 }
 
-/// What a side reaches.
+/// The vertices that a side reaches.
 struct Side<const D: usize> {
     /// Its terminals, and then other vertices that it reaches.
     members: Vec<u32>,
-    /// How many of them are terminals.
+    /// Number of terminals among them.
     terminals: usize,
-    /// How many of them have been looked at.
+    /// Number of scanned members.
     scanned: usize,
     load: Load<D>,
     /// Vertices behind the cut around it, the best to pierce first: whether the other side does not reach it,
@@ -109,7 +109,7 @@ struct Side<const D: usize> {
 /// The search for a balanced cut.
 pub(crate) struct FlowCutter<'a, const D: usize> {
     network: Network<D>,
-    /// What each side may weigh.
+    /// Cap on the weight of each side.
     caps: [Load<D>; 2],
     total: Load<D>,
     sides: [Side<D>; 2],
@@ -210,8 +210,8 @@ impl<'a, const D: usize> FlowCutter<'a, D> {
         }
     }
 
-    /// Makes all that the smaller side reaches terminals, and one vertex behind its cut, and extends the side.
-    /// Returns whether the flow can be augmented, and nothing if no side can grow.
+    /// Makes all that the smaller side reaches terminals, and one vertex behind its cut, and extends the
+    /// side. Returns whether the flow can be augmented, and nothing if no side can grow.
     fn pierce(&mut self) -> Option<bool> {
         let filled = |side: usize| relative(self.sides[side].load, self.caps[side]);
         let smaller = if filled(SOURCE) <= filled(TARGET) { SOURCE } else { TARGET };
@@ -266,7 +266,7 @@ impl<'a, const D: usize> FlowCutter<'a, D> {
         side.terminals = side.members.len();
     }
 
-    /// Forgets what both sides reach, but their terminals.
+    /// Forgets the reach of both sides, except their terminals.
     fn release(&mut self) {
         for side in &mut self.sides {
             for &v in &side.members[side.terminals..] {
@@ -281,7 +281,8 @@ impl<'a, const D: usize> FlowCutter<'a, D> {
         }
     }
 
-    /// Extends what a side reaches. Returns whether it meets the other one, so that the flow can be augmented.
+    /// Extends the reach of a side. Returns whether it meets the other one, so that the flow can be
+    /// augmented.
     fn grow(&mut self, side: usize) -> bool {
         while let Some(&v) = self.sides[side].members.get(self.sides[side].scanned) {
             self.sides[side].scanned += 1;
@@ -358,7 +359,7 @@ impl<'a, const D: usize> FlowCutter<'a, D> {
         self.is_terminal[v as usize] && self.owner[v as usize] as usize == TARGET
     }
 
-    /// Sends what can flow from one terminal along paths that gain a level with each step.
+    /// Sends all flow from one terminal that fits along paths which gain a level with each step.
     fn send(&mut self, start: u32) {
         let mut path: Vec<u32> = Vec::new();
         let mut v = start;

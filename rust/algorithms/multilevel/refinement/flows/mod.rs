@@ -6,19 +6,19 @@
 //! ([`cutter`]). Local search moves one vertex at a time, and cannot move a long
 //! boundary as a whole. A flow can.
 //!
-//! Each side of a corridor takes vertices in breadth-first order, until the other part could not take them all
-//! even if its slack were [`ALPHA`] times as large, or until they have [`SHARE`] of the entries of a part.
-//! Pairs are refined where the boundaries of all parts are short. On other graphs a corridor is most of its
-//! two parts, so that flows take long, and gain little.
+//! Each side of a corridor takes vertices in breadth-first order, until the other part could not take them
+//! all even if its slack were [`ALPHA`] times as large, or until they have [`SHARE`] of the entries of a
+//! part. Pairs are refined where the boundaries of all parts are short. On other graphs a corridor is most of
+//! its two parts, so that flows take long, and gain little.
 //!
-//! **Parallelism.** The pairs fall into matchings, in a fixed order. The pairs of a matching share no part. Each
-//! is refined on a thread of its own, and then all of them move their vertices.
+//! **Parallelism.** The pairs fall into matchings, in a fixed order. The pairs of a matching share no part.
+//! Each is refined on a thread of its own, and then all of them move their vertices.
 //!
 //! **Memory.** 4 bytes per vertex, 12 for each vertex on a boundary and part that it touches, and for the
 //! corridors of a matching 18 bytes per entry and 100 per vertex.
 //!
-//! **Source.** Sanders and Schulz, "Engineering Multilevel Graph Partitioning Algorithms", ESA 2011; Gottesbüren,
-//! Heuer and Sanders, "Parallel Flow-Based Hypergraph Partitioning", SEA 2022.
+//! **Source.** Sanders and Schulz, "Engineering Multilevel Graph Partitioning Algorithms", ESA 2011;
+//! Gottesbüren, Heuer and Sanders, "Parallel Flow-Based Hypergraph Partitioning", SEA 2022.
 
 mod cutter;
 
@@ -36,13 +36,13 @@ use cutter::{FlowCutter, Network, SOURCE, TARGET};
 const ALPHA: f64 = 16.0;
 /// Vertices on each path from the boundary to the end of a corridor.
 const DEPTH: i32 = 2;
-/// The entries of a side of a corridor are at most one in so many of those of a part, or a few.
+/// A side of a corridor has at most 1/SHARE of the entries of a mean part, or `FEW` if that is more.
 const SHARE: u64 = 2;
 const FEW: u64 = 1 << 16;
 
 /// Minimum cuts between pairs of parts.
 pub struct Flows {
-    /// Boundaries are short if the vertices on them have at most one entry in so many.
+    /// A boundary is short if its vertices have at most 1/`short` of all entries.
     pub short: u64,
 }
 
@@ -142,13 +142,13 @@ impl Pairs {
     }
 }
 
-/// Moves of vertices, and what they gain.
+/// Moves of vertices, and their gain.
 struct Change {
     moves: Vec<(u32, u32)>,
     gain: u64,
 }
 
-/// What a side of a corridor may still take.
+/// Slack of a side of a corridor.
 struct Left<const D: usize> {
     load: Load<D>,
     entries: u64,
@@ -161,7 +161,7 @@ struct Corridor<'a, const D: usize> {
     parts: [u32; 2],
     /// The vertices, those of the first part first.
     vertices: Vec<u32>,
-    /// How many steps each is from the boundary. Below 0 in the second part.
+    /// Steps of each vertex from the boundary. Below 0 in the second part.
     depths: Vec<i32>,
     /// For each vertex of the graph in the corridor: its place in the network.
     place: &'a [AtomicU32],
@@ -184,7 +184,7 @@ impl<'a, const D: usize> Corridor<'a, D> {
         corridor
     }
 
-    /// What a side of the corridor may weigh.
+    /// Cap on the weight of a side of the corridor.
     fn limit(&self, side: usize) -> Load<D> {
         let Problem { graph, caps, .. } = self.problem;
         let [own, other] = [side, 1 - side].map(|side| self.parts[side] as usize);

@@ -1,7 +1,7 @@
-//! What the vertices of a large graph would gain by moving, summed when it is asked for.
+//! Gains of the vertices of a large graph, computed when they are asked for.
 //!
-//! Where the parts have short boundaries, few vertices are asked, and most of them have few neighbours. A table
-//! for all vertices and parts would take more memory than the graph.
+//! Where the parts have short boundaries, few vertices are asked, and most of them have few neighbours. A
+//! table for all vertices and parts would take more memory than the graph.
 //!
 //! **Memory.** 12 bytes per part.
 

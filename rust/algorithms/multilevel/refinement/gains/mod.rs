@@ -1,11 +1,11 @@
-//! What vertices gain by moving, as the local search ([`fm`](super::fm)) asks for it.
+//! Gains of vertices, as the local search ([`fm`](super::fm)) asks for them.
 
 pub(crate) mod boundary;
 pub(crate) mod table;
 
 use crate::algorithms::multilevel::model::{Assignment, Graph, Quality};
 
-/// An assignment, and what its vertices gain by moving.
+/// An assignment, and the gains of its vertices.
 pub(crate) trait MoveGains<'a, const D: usize> {
     /// The graph.
     fn graph(&self) -> &'a Graph<'a, D>;
@@ -25,7 +25,7 @@ pub(crate) trait MoveGains<'a, const D: usize> {
     /// Moves `v`.
     fn shift(&mut self, v: u32, to: u32);
 
-    /// An upper bound of the gain of `u` after a neighbour has moved between two parts along an edge of weight
-    /// `w`. Before it was `old`, if `u` is in the queue.
+    /// An upper bound of the gain of `u` after a neighbour has moved between two parts along an edge of
+    /// weight `w`. Before it was `old`, if `u` is in the queue.
     fn raised(&mut self, u: u32, moved: [u32; 2], w: u32, old: Option<i64>) -> Option<i64>;
 }

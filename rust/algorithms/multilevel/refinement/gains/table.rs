@@ -1,4 +1,4 @@
-//! What every vertex of a small graph would gain by moving: its connection to every part, in a table.
+//! Gains of the vertices of a small graph, from a table of their connections to all parts.
 //!
 //! **Memory.** 4 bytes per vertex and part, which only graphs of some ten thousand vertices can afford.
 
@@ -15,7 +15,7 @@ pub struct GainTable<'a, const D: usize> {
     pub k: usize,
     /// The parts and their loads.
     pub assignment: &'a mut Assignment<D>,
-    /// What each part may weigh.
+    /// Cap of each part.
     pub caps: &'a [Load<D>],
     /// Weight of the edges from v to part p, at `v * k + p`.
     connections: Buffer<u32>,

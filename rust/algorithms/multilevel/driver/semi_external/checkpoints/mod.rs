@@ -3,24 +3,24 @@
 //!
 //! **Steps.** Each is a file of its own, which is there as a whole or not at all ([`AtomicFile`]):
 //! `clusters-0` the clusters of the graph, `lists-0` the graph that they make, `clusters-1`, and so on.
-//! `parts-2` are the parts of the top if there are two levels, `parts-1` those of the level above it once
-//! they are refined, and `parts-0` those of the graph. A step that is there is read instead of made. Every
-//! step depends on the graph, the parameters and the steps before it only. So the result is the same as
-//! without an interruption, wherever that was.
+//! `parts-2` are the parts of the top if there are two levels, `parts-1` the refined parts of the level above
+//! it, and `parts-0` the parts of the graph. A step that is there is read instead of made. Every step depends
+//! on the graph, the parameters and the steps before it only. So the result is the same as without an
+//! interruption, wherever that was.
 //!
 //! **Identity.** `checkpoint.txt` lists the graph and the parameters, one in a line. A run with others
-//! refuses the directory and names the first that differs. The plan is listed, too. A run that leaves the
+//! refuses the directory and names the first that differs. The plan is also listed. A run that leaves the
 //! plan open takes the one that is there, even if another memory limit would choose another one.
 //!
 //! **Damage.** A step carries a checksum of that list and one of its content, and ids are compared with their
-//! bounds. What does not agree is made again, and the run says so. A lock keeps a second run out. The system
-//! frees it when a process dies.
+//! bounds. A step that does not agree is made again, and the run says so. A lock keeps a second run out. The
+//! operating system frees it when a process dies.
 //!
 //! **Files of others.** The directory may hold any. The steps in it are fastpart's if `checkpoint.txt` is
 //! there. Without it, a file with the name of a step is refused. When the partition is done, the steps that
 //! it read or wrote are removed, then `checkpoint.txt`, `checkpoint.lock`, and nothing else. A run that gets
-//! the lock of a file which has lost its name meanwhile takes it anew. What cannot be removed is named in a
-//! note.
+//! the lock of a file which has lost its name meanwhile takes the lock again. A note names files that cannot
+//! be removed.
 //!
 //! **Disk.** 4 bytes per vertex for clusters and for parts of each level, and 8 per entry for lists: once
 //! more what the levels take, until the partition is done.
@@ -43,11 +43,11 @@ use crate::base::{Error, Result, Run, output, shown};
 use crate::graph::Csr;
 pub(crate) use steps::{clusters, lists, parts};
 
-/// What all files begin with.
+/// The beginning of the names of all files.
 const PREFIX: &str = "checkpoint";
-/// What the steps find.
+/// The kinds of steps.
 const KINDS: [&str; 3] = ["clusters", "lists", "parts"];
-/// Bytes of a list of graph and parameters, at most.
+/// Most bytes of a list of graph and parameters.
 const LONGEST_LIST: u64 = 1 << 16;
 
 /// The checkpoints of a run.
@@ -63,7 +63,7 @@ pub(crate) struct Checkpoints {
 }
 
 impl Multilevel {
-    /// What the result depends on, one `name=value` in a line, without the plan.
+    /// Everything that the result depends on, one `name=value` per line, without the plan.
     fn identity(&self, csr: &Csr) -> String {
         let graph = csr.graph();
         let weights = csr.extent().map_or("none", |extent| &extent.checksum);
@@ -139,8 +139,8 @@ fn is_there(path: &Path) -> Result<bool> {
     }
 }
 
-/// Opens a file of checkpoints. Neither a FIFO nor a terminal of that name may stop the run, and no link may lead out of
-/// the folder.
+/// Opens a file of checkpoints. Neither a FIFO nor a terminal of that name may stop the run, and no link may
+/// lead out of the folder.
 fn opened(path: &Path, options: &mut OpenOptions) -> Result<File> {
     open_own(path, options).map_err(|error| match error {
         Error::NotARegularFile { path, kind } => {
@@ -190,7 +190,7 @@ fn line_of(Plan { path, sample }: Plan) -> String {
     format!("path={}, sample={sample}", path.name())
 }
 
-/// The plan in a list that agrees with `identity`, or what does not agree.
+/// The plan in a list that agrees with `identity`, or the first line that does not.
 fn stored_plan(stored: &str, identity: &str) -> Result<Plan, String> {
     let mut lines = stored.lines();
     for here in identity.lines() {
@@ -243,7 +243,8 @@ fn locked(dir: &Path) -> Result<File> {
 
 impl Checkpoints {
     /// Removes the steps of the finished run, then the list: without that, what is left would be somebody
-    /// else's. The lock, which is held, is the last. The partition is there already, so what cannot be removed is only told.
+    /// else's. The lock, which is held, is the last. The partition is there already, so what cannot be
+    /// removed is only told.
     pub(crate) fn remove(&self, run: &Run) {
         let steps = std::mem::take(&mut *self.steps());
         let files = steps.iter().map(|name| self.path(name)).chain([list_of(&self.dir), lock_of(&self.dir)]);

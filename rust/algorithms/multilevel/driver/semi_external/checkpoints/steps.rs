@@ -47,7 +47,7 @@ impl Checkpoints {
         }
     }
 
-    /// What the steps depend on.
+    /// The key of the graph and the parameters, on which the steps depend.
     pub(crate) fn key(&self) -> u128 {
         self.key
     }
