@@ -2,11 +2,11 @@
 
 use pyo3::prelude::*;
 
-use super::edges::EdgeSource;
-use super::results::{Array, View, array, copied, settled};
-use super::run::{Options, detached};
-use super::sampling::Types;
-use super::store::directions;
+use crate::edges::EdgeSource;
+use crate::results::{Array, View, array, copied, settled};
+use crate::run::{Options, detached};
+use crate::sampling::Types;
+use crate::store::directions;
 use fastpart::internals::base::{Result, Run};
 use fastpart::internals::edges::Directions;
 use fastpart::internals::sampling::{Topology, TypedInEdges};
