@@ -633,6 +633,7 @@ class Identity:
     m: int
     loops: int
     checksum: str
+    def __new__(cls, n: int, m: int, loops: int, checksum: str) -> Identity: ...
 
 @final
 class PlanCosts:
@@ -663,7 +664,6 @@ class VertexResult:
     costs: dict[str, Any]
     def __new__(
         cls,
-        *,
         assignment: npt.NDArray[np.int32],
         loads: Sequence[int],
         cap: int | Sequence[int] | None,
@@ -674,7 +674,7 @@ class VertexResult:
         volume_cap: int | Sequence[int] | None,
         volume_nominal: int | Sequence[int] | None,
         dealt: bool,
-        graph: _Known,
+        graph: Identity,
         chosen: dict[str, Any],
         warnings: Sequence[str],
         costs: dict[str, Any],

@@ -26,7 +26,7 @@ mod runs;
 mod spill;
 mod table;
 
-pub use arrow::{ArrowStream, IdBatch, Table};
+pub use arrow::{ArrowStream, Chunk, IdBatch, Table};
 pub use joining::{Bucket, Joined, Unit, join_all, resolve_all};
 pub use key::Kind;
 pub use lookup::{Declared, Lookup};

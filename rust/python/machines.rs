@@ -8,8 +8,8 @@ use pyo3::types::{PyBytes, PyDict};
 
 use super::edges::EdgeSource;
 use super::errors::raise;
-use super::partitioners::bounded;
-use super::partitions::result;
+use super::partitions::partitioners::bounded;
+use super::partitions::results::result;
 use super::run::{Options, detached};
 use super::values::from_python;
 use fastpart::internals::algorithms::multilevel::{self, Plan, replicate};

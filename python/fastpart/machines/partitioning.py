@@ -83,7 +83,7 @@ def partition_on(
         pieces = adjacency(place.engine, job, graph, place.shards or Shards.of(graph), quiet)
         facts = place.engine.replicas(_Replica(dict(values), k, pieces, symmetric, job.path, quiet))
         job.remove()
-    return _core.VertexResult(**facts)
+    return _core.VertexResult(**facts | {"graph": _core.Identity(*facts["graph"])})
 
 
 @dataclass(frozen=True)

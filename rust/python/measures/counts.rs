@@ -3,10 +3,10 @@
 use numpy::{PyArray1, PyArray2, PyArrayMethods, PyUntypedArray};
 use pyo3::prelude::*;
 
-use super::edges::EdgeSource;
-use super::partitions::Identity;
-use super::results::{Array, View, settled, with_parts};
-use super::run::{Options, detached};
+use crate::edges::EdgeSource;
+use crate::edges::Identity;
+use crate::results::{Array, View, settled, with_parts};
+use crate::run::{Options, detached};
 use fastpart::internals::measure;
 use fastpart::internals::measure::{Cut, Replicas, SparseMatrix, WeightedCut};
 

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 
-use super::edges::EdgeSource;
-use super::partitions::Identity;
-use super::results::{View, settled};
-use super::run::{Options, detached};
+use crate::edges::EdgeSource;
+use crate::edges::Identity;
+use crate::results::{View, settled};
+use crate::run::{Options, detached};
 use fastpart::internals::algorithms::multilevel::order as ordering;
 use fastpart::internals::convert::renumber;
 use fastpart::internals::graph::packed_len;

@@ -4,28 +4,12 @@ use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::results::array;
-use super::values::to_python;
+use crate::edges::Identity;
+use crate::results::array;
+use crate::values::to_python;
 use fastpart::internals::base::Usage;
-use fastpart::internals::graph;
 use fastpart::internals::partition::Words;
 use fastpart::internals::partition::{Capacity, EdgePartition, Outcome, Partition};
-
-/// The identity of a graph.
-#[pyclass(frozen, get_all, module = "fastpart._core")]
-#[derive(Clone)]
-pub struct Identity {
-    pub n: u64,
-    pub m: u64,
-    pub loops: u64,
-    pub checksum: String,
-}
-
-impl From<graph::Identity> for Identity {
-    fn from(graph::Identity { n, m, loops, checksum }: graph::Identity) -> Identity {
-        Identity { n, m, loops, checksum }
-    }
-}
 
 /// A cap: the same for all parts, or one of each.
 #[derive(Clone, FromPyObject, IntoPyObject)]
@@ -49,8 +33,8 @@ impl PartCaps {
     }
 }
 
-/// A vertex partition of the core.
-#[pyclass(frozen, get_all, module = "fastpart._core")]
+/// A vertex partition of the core, or one that another process has found.
+#[pyclass(frozen, get_all, new = "from_fields", module = "fastpart._core")]
 pub struct VertexResult {
     assignment: Py<PyArray1<i32>>,
     loads: Vec<u64>,
@@ -70,47 +54,6 @@ pub struct VertexResult {
     warnings: Vec<String>,
     /// Time, bytes read and written, and temporary files of the call.
     costs: Py<PyDict>,
-}
-
-#[pymethods]
-impl VertexResult {
-    /// The result that another process has found, from the values of all attributes.
-    #[new]
-    #[pyo3(signature = (*, assignment, loads, cap, weight_loads, weight_caps, weight_nominals, volume_loads, volume_cap, volume_nominal, dealt, graph, chosen, warnings, costs))]
-    fn new(
-        assignment: Py<PyArray1<i32>>,
-        loads: Vec<u64>,
-        cap: Option<PartCaps>,
-        weight_loads: Vec<Vec<u64>>,
-        weight_caps: Vec<PartCaps>,
-        weight_nominals: Vec<PartCaps>,
-        volume_loads: Option<Vec<u64>>,
-        volume_cap: Option<PartCaps>,
-        volume_nominal: Option<PartCaps>,
-        dealt: bool,
-        graph: (u64, u64, u64, String),
-        chosen: Py<PyDict>,
-        warnings: Vec<String>,
-        costs: Py<PyDict>,
-    ) -> Self {
-        let (n, m, loops, checksum) = graph;
-        Self {
-            assignment,
-            loads,
-            cap,
-            weight_loads,
-            weight_caps,
-            weight_nominals,
-            volume_loads,
-            volume_cap,
-            volume_nominal,
-            dealt,
-            graph: Identity { n, m, loops, checksum },
-            chosen,
-            warnings,
-            costs,
-        }
-    }
 }
 
 /// An edge partition of the core. Its assignment is `None` if the parts went to a file.

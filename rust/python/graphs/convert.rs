@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 
-use super::edges::{EdgeSource, id_type, layout_of};
-use super::errors::raise;
-use super::partitions::Identity;
-use super::run::{Options, detached};
+use crate::edges::Identity;
+use crate::edges::{EdgeSource, id_type, layout_of};
+use crate::errors::raise;
+use crate::run::{Options, detached};
 use fastpart::internals::base::Result;
 use fastpart::internals::convert::{self as core, Column, Convert, Format, WeightsFrom, convert_all, write};
 

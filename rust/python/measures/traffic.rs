@@ -2,10 +2,10 @@
 
 use pyo3::prelude::*;
 
-use super::edges::EdgeSource;
-use super::results::{Array, View, array, copied, settled};
-use super::run::{Options, detached};
-use super::store::directions;
+use crate::edges::EdgeSource;
+use crate::results::{Array, View, array, copied, settled};
+use crate::run::{Options, detached};
+use crate::store::directions;
 use fastpart::internals::edges::Directions;
 use fastpart::internals::traffic::{self, Epoch, GraphEdges, TypedEdges};
 

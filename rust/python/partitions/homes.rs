@@ -3,10 +3,10 @@
 use numpy::PyUntypedArray;
 use pyo3::prelude::*;
 
-use super::edges::EdgeSource;
-use super::partitions::result;
-use super::results::with_parts;
-use super::run::{Options, detached};
+use crate::edges::EdgeSource;
+use crate::partitions::results::result;
+use crate::results::with_parts;
+use crate::run::{Options, detached};
 use fastpart::internals::base::Meter;
 use fastpart::internals::measure;
 

@@ -8,11 +8,11 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use super::errors::raise;
-use super::run::{Options, detached, in_place};
+use crate::errors::raise;
+use crate::run::{Options, detached, in_place};
 use fastpart::internals::base::{Error, Result, locked};
 use fastpart::internals::ingest::{
-    self, ArrowStream, Bucket, Declared, IdBatch, Joined, Kind, Side, Sorter, Table, Unit,
+    self, ArrowStream, Bucket, Chunk, Declared, IdBatch, Joined, Kind, Side, Sorter, Table, Unit,
 };
 
 /// The name of the capsules of the Arrow C stream interface.
@@ -28,6 +28,26 @@ fn table_of(frame: &Bound<'_, PyAny>) -> PyResult<Table> {
     }
     // SAFETY: the interface says that a capsule of this name holds a stream. Its only user is this call.
     unsafe { Table::take(stream.cast()) }.map_err(|error| raise(frame.py(), error))
+}
+
+/// Hands the chunks of a frame to `push`, each with its first row, until one of its rows comes back. Returns that row of the
+/// frame.
+fn first_row(
+    frame: &Bound<'_, PyAny>,
+    mut push: impl FnMut(&Chunk<'_>, u64) -> Result<Option<u64>> + Send,
+) -> PyResult<Option<u64>> {
+    let mut table = table_of(frame)?;
+    in_place(frame.py(), |check| {
+        let mut at = 0;
+        while let Some(chunk) = table.next_chunk()? {
+            if let Some(row) = push(&chunk, at)? {
+                return Ok(Some(at + row));
+            }
+            at += chunk.len() as u64;
+            check()?;
+        }
+        Ok(None)
+    })
 }
 
 fn kind_of(py: Python<'_>, name: &str) -> PyResult<Kind> {
@@ -62,22 +82,16 @@ impl IdSorter {
 
     /// Adds a column of a frame. Returns the first null row, which is left out as all others.
     fn push(&self, frame: &Bound<'_, PyAny>, column: usize, first: u64) -> PyResult<Option<u64>> {
-        let mut table = table_of(frame)?;
-        in_place(frame.py(), |check| {
-            let mut sorter = locked(&self.inner);
-            let sorter = sorter.as_mut().ok_or_else(ended)?;
-            let (mut at, mut null) = (first, None);
-            while let Some(chunk) = table.next_chunk()? {
-                let ids = chunk.column(column)?;
-                if ids.has_nulls() && null.is_none() {
-                    null = (0..chunk.len()).find(|&row| ids.is_null(row)).map(|row| at - first + row as u64);
-                }
-                sorter.push(&ids, chunk.len(), at)?;
-                at += chunk.len() as u64;
-                check()?;
+        let mut null = None;
+        first_row(frame, |chunk, at| {
+            let ids = chunk.column(column)?;
+            if ids.has_nulls() && null.is_none() {
+                null = (0..chunk.len()).find(|&row| ids.is_null(row)).map(|row| at + row as u64);
             }
-            Ok(null)
-        })
+            locked(&self.inner).as_mut().ok_or_else(ended)?.push(&ids, chunk.len(), first + at)?;
+            Ok(None)
+        })?;
+        Ok(null)
     }
 
     /// Writes the last run, and returns all with the number of their ids.
@@ -216,18 +230,7 @@ impl EndSpill {
     /// Adds the first two columns of a frame. Returns the first row with a null end, unless these are to be
     /// dropped.
     fn push(&self, frame: &Bound<'_, PyAny>, keep_nulls: bool) -> PyResult<Option<u64>> {
-        let mut table = table_of(frame)?;
-        in_place(frame.py(), |check| {
-            let (mut spill, mut at) = (locked(&self.inner), 0);
-            while let Some(chunk) = table.next_chunk()? {
-                if let Some(row) = spill.push(&chunk, keep_nulls)? {
-                    return Ok(Some(at + row));
-                }
-                at += chunk.len() as u64;
-                check()?;
-            }
-            Ok(None)
-        })
+        first_row(frame, |chunk, _| locked(&self.inner).push(chunk, keep_nulls))
     }
 
     /// Ends a unit. Returns the number of its records, and the length of the file of each bucket.
@@ -309,18 +312,7 @@ impl EndLookup {
 
     /// Adds the first two columns of a frame. Returns the first row with a null end.
     fn push(&self, frame: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
-        let mut table = table_of(frame)?;
-        in_place(frame.py(), |check| {
-            let (mut lookup, mut at) = (locked(&self.inner), 0);
-            while let Some(chunk) = table.next_chunk()? {
-                if let Some(row) = lookup.push(&chunk)? {
-                    return Ok(Some(at + row));
-                }
-                at += chunk.len() as u64;
-                check()?;
-            }
-            Ok(None)
-        })
+        first_row(frame, |chunk, _| locked(&self.inner).push(chunk))
     }
 
     /// Ends a unit.

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use super::edges::EdgeSource;
-use super::errors::raise;
-use super::partitions::result;
-use super::run::{Options, detached};
-use super::values::{from_python, to_python};
+use crate::edges::EdgeSource;
+use crate::errors::raise;
+use crate::partitions::results::result;
+use crate::run::{Options, detached};
+use crate::values::{from_python, to_python};
 use fastpart::internals::algorithms::multilevel::refine::Refine;
 use fastpart::internals::algorithms::multilevel::{self, Costs, Goal, Multilevel};
 use fastpart::internals::algorithms::{PARTITIONERS, SUCCESSORS};

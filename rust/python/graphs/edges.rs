@@ -7,19 +7,33 @@ use numpy::{PyArray1, PyArray2, PyArrayDescrMethods, PyArrayMethods, PyUntypedAr
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-use super::errors::raise;
-use super::results::{Array, View};
-use super::run::{Options, detached};
+use crate::errors::raise;
+use crate::results::{Array, View, array};
+use crate::run::{Options, detached};
 use fastpart::internals::base::{Error, Result, Run, named, reserved, shown};
 use fastpart::internals::edges::{Column, IdType};
 use fastpart::internals::edges::{
     Directedness, EdgeFile, EdgeShards, EdgeStream, Io, Layout, MAX_VERTICES, MemoryEdges, Record, Weights,
 };
 use fastpart::internals::exec::blocks;
-use fastpart::internals::graph::extent;
-use fastpart::internals::graph::find_num_vertices;
-use fastpart::internals::graph::{Csr, degrees};
+use fastpart::internals::graph::{self, Csr, degrees, extent, find_num_vertices};
 use fastpart::internals::partition::{Graph, Input};
+
+/// What identifies a graph.
+#[pyclass(frozen, get_all, new = "from_fields", from_py_object, module = "fastpart._core")]
+#[derive(Clone)]
+pub struct Identity {
+    pub n: u64,
+    pub m: u64,
+    pub loops: u64,
+    pub checksum: String,
+}
+
+impl From<graph::Identity> for Identity {
+    fn from(graph::Identity { n, m, loops, checksum }: graph::Identity) -> Identity {
+        Identity { n, m, loops, checksum }
+    }
+}
 
 /// Edges that every algorithm of the core reads.
 #[pyclass(frozen, module = "fastpart._core")]
@@ -222,7 +236,7 @@ impl EdgeSource {
             degrees::scan(self.stream(), run)
         })?;
         let degrees::Degrees { degree, graph } = degrees;
-        Ok((super::results::array(py, degree)?, graph.loops, graph.checksum))
+        Ok((array(py, degree)?, graph.loops, graph.checksum))
     }
 }
 

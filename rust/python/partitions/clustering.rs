@@ -5,10 +5,10 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 
-use super::edges::EdgeSource;
-use super::partitions::Identity;
-use super::results::array;
-use super::run::{Options, detached};
+use crate::edges::EdgeSource;
+use crate::edges::Identity;
+use crate::results::array;
+use crate::run::{Options, detached};
 use fastpart::internals::base::{Error, Result};
 use fastpart::internals::clustering;
 use fastpart::internals::clustering::{Clusters, Hollocou, Modularity};
@@ -76,7 +76,7 @@ fn result(
     max_volume: Option<u64>,
     graph: graph::Identity,
 ) -> PyResult<ClusterResult> {
-    in_int32(&clusters).map_err(|error| super::errors::raise(py, error))?;
+    in_int32(&clusters).map_err(|error| crate::errors::raise(py, error))?;
     Ok(ClusterResult {
         assignment: array(py, clusters.cluster_of.reinterpret::<i32>())?.unbind(),
         sizes: array(py, clusters.sizes)?.unbind(),

@@ -6,9 +6,9 @@ use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::errors::raise;
-use super::results::Array;
-use super::run::{Options, detached};
+use crate::errors::raise;
+use crate::results::Array;
+use crate::run::{Options, detached};
 use fastpart::internals::generate;
 use fastpart::internals::generate::{BarabasiAlbert, FeatureDtype, Generator, Grid, Planted as Model, Rmat};
 

@@ -1,0 +1,4 @@
+//! Measures of a partition for Python.
+
+pub mod counts;
+pub mod traffic;
