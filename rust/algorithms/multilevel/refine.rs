@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::driver::scheme::effort::{Effort, MOST_ROUNDS};
 use super::driver::{check_symmetry, rounds, start};
-use super::model::{Goal, Objective, Size, WEIGHT_BALANCE, goal};
+use super::model::{Goal, Objective, Size, WEIGHT_BALANCE, goal, parameters_with_goal};
 use crate::base::{Error, Result, Run};
 use crate::graph::Csr;
 use crate::partition::parameters::{
-    Fixed, Flag, Integers, Number, Ranges, Ratio, Seed, Sizes, Start, Weighings, Whole, parameters,
+    Fixed, Flag, Integers, Number, Ranges, Ratio, Seed, Sizes, Start, Weighings, Whole,
 };
 use crate::partition::{Need, Outcome, Partitioner, Prepared, Shape, Value, VertexPartition, validate_start};
 
@@ -72,87 +72,68 @@ impl Refine {
     }
 }
 
-parameters! {
-    /// Refine any partition of the vertices: fewer cut edges within the same bounds.
-    ///
-    /// Vertices move between the parts in rounds, as long as that pays. A partition within its bounds never
-    /// gets worse. One that breaks a bound is brought back within it first, even if that cuts more edges.
-    /// Needs 72 bytes per vertex beside the adjacency (8 bytes per edge), and 8 more for a second bound, 24
-    /// for a third or fourth. If a memory limit is too low for the adjacency, it lies in a temporary file.
-    /// ``objective="halo"`` needs 68 bytes per vertex and up to 16 per edge.
-    ///
-    /// Where the partition is an array, or tells no bound of its own, the defaults are those of
-    /// :func:`multilevel`.
-    ///
-    /// See Also
-    /// --------
-    /// multilevel : Partition from scratch, usually with a lower cut.
-    ///
-    /// Notes
-    /// -----
-    /// Source: Gilbert et al., "Jet: Multilevel Graph Partitioning on Graphics Processing Units", SISC 2024,
-    /// with a bound on how far parts may exceed their caps on the way. The result is the same for any number
-    /// of threads.
-    ///
-    /// ``parameters`` of the result hold ``origin``, the algorithm and the parameters of the partition that
-    /// was refined, and ``rounds``.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import numpy as np, fastpart as fp
-    /// >>> two_triangles = np.array([[0, 1], [1, 2], [2, 0], [2, 3], [3, 4], [4, 5], [5, 3]], dtype=np.uint32)
-    /// >>> start = fp.hash(two_triangles, k=2)
-    /// >>> p = fp.refine(start)
-    /// >>> p.cut_ratio < start.cut_ratio, p.parameters["origin"]["algorithm"]
-    /// (True, 'hash')
-    pub struct Parameters => "refine", [Vertices], reads weights;
-    /// The partition to begin with: a vertex partition, a path that :func:`open_partition` accepts, or the
-    /// part of each vertex.
-    partition: Start;
-    /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices. Default: that of the
-    /// partition, if it has a cap, else 1.03.
-    balance: Option<Ratio>;
-    /// A ratio from 0 to 1: every part gets at least ``floor(min_balance * n / k)`` vertices, and one if it
-    /// is above 0. Default: that of the partition.
-    min_balance: Option<Number>;
-    /// A ratio >= 1: no part gets a volume, the sum of its degrees + 1, above
-    /// ``ceil(volume_balance * (2 m + n) / k)``, where m counts edges without loops. Default: that of the
-    /// partition, if it bounds its volumes. A ratio of k bounds nothing.
-    volume_balance: Option<Ratio>;
-    /// Weights, or masks, that the parts also share evenly, or a list of them, as in :func:`multilevel`. A
-    /// partition that was made with some needs them again, because it does not keep them.
-    balance_on: Weighings;
-    /// A ratio >= 1: no part gets more than ``ceil(balance_on_ratio * W / k)`` of a total weight W. Default:
-    /// that of the partition, else 1.05.
-    balance_on_ratio: Option<Ratio>;
-    /// How large each part is to be relative to the others, as ``[2, 1, 1]``: k finite numbers above 0. Every
-    /// bound follows them: a part of share s has at most ``ceil(balance * n * s / S)`` vertices, where S is
-    /// the sum of ``sizes``, and at least ``floor(min_balance * n * s / S)``. Default: those of the
-    /// partition.
-    sizes: Option<Sizes>;
-    /// The part that each vertex must be in, or -1 where it is free. All bounds count fixed vertices. More of
-    /// them than the cap of their part are refused (``CapacityError``). If they break another bound, its cap
-    /// is raised. A partition that was made with some needs them again, because it does not keep them.
-    fixed: Option<Fixed>;
-    /// Whether fragments of parts, which are all connected components of a part but the largest, move to the
-    /// parts around them, as far as the bounds allow. The cut falls with every move. A warning says how many
-    /// fragments stay, and ``components`` of :func:`evaluate` counts them. Default: as the partition.
-    connected: Option<Flag>;
-    /// The quantity to minimize. "cut": edges between parts. "halo": copies of vertices in the parts of their
-    /// neighbours. The other of the two may grow. Default: "halo" if the partition was made for that, else
-    /// "cut".
-    objective: Option<Objective>;
-    /// Number of parts on each machine, as in :func:`multilevel`. An edge between machines then counts eight
-    /// times. Default: that of the partition.
-    machines: Option<Integers>;
-    /// Seconds after which no further round begins. By default time does not matter.
-    time_limit: Option<Number>;
-    /// Most rounds, 16 by default. They end earlier if two in a row gain less than 0.5 %. With 0 the
-    /// partition is only brought within its bounds. The number of rounds stands in ``parameters`` of the
-    /// result. With that as ``rounds`` the result is the same anywhere.
-    rounds: Option<Whole<0, MOST_ROUNDS>>;
-    /// Seed of the ties: 0 to 2**64 - 1. None is 0.
-    seed: Seed;
+parameters_with_goal! {
+    {
+        /// Refine any partition of the vertices: fewer cut edges within the same bounds.
+        ///
+        /// Vertices move between the parts in rounds, as long as that pays. A partition within its bounds never
+        /// gets worse. One that breaks a bound is brought back within it first, even if that cuts more edges.
+        /// Needs 72 bytes per vertex beside the adjacency (8 bytes per edge), and 8 more for a second bound, 24
+        /// for a third or fourth. If a memory limit is too low for the adjacency, it lies in a temporary file.
+        /// ``objective="halo"`` needs 68 bytes per vertex and up to 16 per edge.
+        ///
+        /// Where the partition is an array, or tells no bound of its own, the defaults are those of
+        /// :func:`multilevel`.
+        ///
+        /// See Also
+        /// --------
+        /// multilevel : Partition from scratch, usually with a lower cut.
+        ///
+        /// Notes
+        /// -----
+        /// Source: Gilbert et al., "Jet: Multilevel Graph Partitioning on Graphics Processing Units", SISC 2024,
+        /// with a bound on how far parts may exceed their caps on the way. The result is the same for any number
+        /// of threads.
+        ///
+        /// ``parameters`` of the result hold ``origin``, the algorithm and the parameters of the partition that
+        /// was refined, and ``rounds``.
+        ///
+        /// Examples
+        /// --------
+        /// >>> import numpy as np, fastpart as fp
+        /// >>> two_triangles = np.array([[0, 1], [1, 2], [2, 0], [2, 3], [3, 4], [4, 5], [5, 3]], dtype=np.uint32)
+        /// >>> start = fp.hash(two_triangles, k=2)
+        /// >>> p = fp.refine(start)
+        /// >>> p.cut_ratio < start.cut_ratio, p.parameters["origin"]["algorithm"]
+        /// (True, 'hash')
+        pub struct Parameters => "refine", [Vertices], reads weights;
+        /// The partition to begin with: a vertex partition, a path that :func:`open_partition` accepts, or the
+        /// part of each vertex.
+        partition: Start;
+    }
+    /// A partition that was made with some needs them again, because it does not keep them.
+    balance_on;
+    /// Default: those of the partition.
+    sizes;
+    /// A partition that was made with some needs them again, because it does not keep them.
+    fixed;
+    {
+        /// The quantity to minimize. "cut": edges between parts. "halo": copies of vertices in the parts of their
+        /// neighbours. The other of the two may grow. Default: "halo" if the partition was made for that, else
+        /// "cut".
+        objective: Option<Objective>;
+        /// Number of parts on each machine, as in :func:`multilevel`. An edge between machines then counts eight
+        /// times. Default: that of the partition.
+        machines: Option<Integers>;
+        /// Seconds after which no further round begins. By default time does not matter.
+        time_limit: Option<Number>;
+        /// Most rounds, 16 by default. They end earlier if two in a row gain less than 0.5 %. With 0 the
+        /// partition is only brought within its bounds. The number of rounds stands in ``parameters`` of the
+        /// result. With that as ``rounds`` the result is the same anywhere.
+        rounds: Option<Whole<0, MOST_ROUNDS>>;
+        /// Seed of the ties: 0 to 2**64 - 1. None is 0.
+        seed: Seed;
+    }
 }
 
 impl TryFrom<Parameters> for Refine {

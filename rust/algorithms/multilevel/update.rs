@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use super::driver::repartitioning::{OldParts, count};
 use super::driver::{check_symmetry, rounds, start};
-use super::model::{Goal, Objective, Size, WEIGHT_BALANCE, goal};
+use super::model::{Goal, Objective, Size, WEIGHT_BALANCE, goal, parameters_with_goal};
 use crate::base::{Buffer, Error, NONE, Result, Run};
 use crate::capacity::MAX_PARTS;
 use crate::graph::Csr;
 use crate::partition::parameters::{
-    Fixed, Flag, Integers, Number, Ranges, Ratio, Seed, Sizes, Start, Weighings, parameters,
+    Fixed, Flag, Integers, Number, Ranges, Ratio, Seed, Sizes, Start, Weighings,
 };
 use crate::partition::{Need, Outcome, Partitioner, Prepared, Shape, Value, VertexPartition};
 
@@ -154,88 +154,69 @@ impl Update {
     }
 }
 
-parameters! {
-    /// Update a partition of the vertices: for a graph that has changed, for more parts or fewer, or for
-    /// other bounds. Most vertices keep their parts.
-    ///
-    /// New vertices go where their neighbours are. Then vertices move as long as that pays, at most a share
-    /// ``moves`` of those that had a part. Moves that the number of parts and the bounds need are made in any
-    /// case, and a note says so if these are more. With more parts than before, the new ones come last. With
-    /// fewer, parts with few vertices and edges are dissolved, and the last parts take their numbers.
-    ///
-    /// Needs 88 bytes per vertex beside the adjacency (8 bytes per edge), and 8 more for a second bound, 24
-    /// for a third or fourth. If a memory limit is too low for the adjacency, it lies in a temporary file.
-    ///
-    /// Where the partition is an array, or tells no bound of its own, the defaults are those of
-    /// :func:`multilevel`.
-    ///
-    /// See Also
-    /// --------
-    /// refine : Fewer cut edges, however many vertices move.
-    /// multilevel : Partition from scratch.
-    ///
-    /// Notes
-    /// -----
-    /// Source: Schloegel, Karypis and Kumar, "A Unified Algorithm for Load-balancing Adaptive Scientific
-    /// Simulations", SC 2000: moves have a price. The result is the same for any number of threads.
-    ///
-    /// ``parameters`` of the result hold ``moved``, the number of vertices of the graph that had another
-    /// part, ``changed_parts``, the parts that lost or got vertices, and ``old_parts``: for each part the old
-    /// one that it goes on, or None.
-    ///
-    /// Examples
-    /// --------
-    /// >>> import numpy as np, fastpart as fp
-    /// >>> two_triangles = np.array([[0, 1], [1, 2], [2, 0], [2, 3], [3, 4], [4, 5], [5, 3]], dtype=np.uint32)
-    /// >>> start = fp.VertexPartition([0, 0, 0, 1, 1, 1], k=2)
-    /// >>> grown = np.vstack([two_triangles, [[6, 0], [6, 1], [7, 4], [7, 5]]])
-    /// >>> p = fp.update(start, grown)
-    /// >>> p.assignment, p.parameters["moved"]
-    /// (array([0, 0, 0, 1, 1, 1, 0, 1], dtype=int32), 0)
-    pub struct Parameters => "update", [Vertices], reads weights;
-    /// The partition to begin with: a vertex partition, a path that :func:`open_partition` accepts, or the
-    /// part of each vertex. Where vertices have ids, as those of tables do, parts follow the ids. New
-    /// vertices may then have any place, and old ones may be gone. The ids are in a partition directory, or
-    /// with the graph of the partition. Without ids new vertices come behind the others.
-    partition: Start;
-    /// A share from 0 to 1: at most ``ceil(moves * n)`` of the n vertices that had a part get another one,
-    /// unless the number of parts or a bound needs more.
-    moves: Number = 0.05;
-    /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices. Default: that of the
-    /// partition, if it has a cap, else 1.03.
-    balance: Option<Ratio>;
-    /// A ratio from 0 to 1: every part gets at least ``floor(min_balance * n / k)`` vertices, and one if it
-    /// is above 0. Default: that of the partition.
-    min_balance: Option<Number>;
-    /// A ratio >= 1: no part gets a volume, the sum of its degrees + 1, above
-    /// ``ceil(volume_balance * (2 m + n) / k)``, where m counts edges without loops. Default: that of the
-    /// partition, if it bounds its volumes. A ratio of k bounds nothing.
-    volume_balance: Option<Ratio>;
-    /// Weights, or masks, that the parts also share evenly, or a list of them, as in :func:`multilevel`. A
-    /// partition that was made with some needs them again, one per vertex of the graph.
-    balance_on: Weighings;
-    /// A ratio >= 1: no part gets more than ``ceil(balance_on_ratio * W / k)`` of a total weight W. Default:
-    /// that of the partition, else 1.05.
-    balance_on_ratio: Option<Ratio>;
-    /// How large each part is to be relative to the others, as ``[2, 1, 1]``: k finite numbers above 0. Every
-    /// bound follows them: a part of share s has at most ``ceil(balance * n * s / S)`` vertices, where S is
-    /// the sum of ``sizes``, and at least ``floor(min_balance * n * s / S)``. Default: those of the
-    /// partition, if the number of parts is the same.
-    sizes: Option<Sizes>;
-    /// The part that each vertex must be in, or -1 where it is free. All bounds count fixed vertices. More of
-    /// them than the cap of their part are refused (``CapacityError``). If they break another bound, its cap
-    /// is raised. A vertex that moves to where it is fixed counts as one that a bound needs. A partition that
-    /// was made with some needs them again, one per vertex of the graph.
-    fixed: Option<Fixed>;
-    /// Whether fragments of parts, which are all connected components of a part but the largest, move to the
-    /// parts around them, as far as the bounds allow. The cut falls with every move. A warning says how many
-    /// fragments stay, and ``components`` of :func:`evaluate` counts them. Default: as the partition.
-    connected: Option<Flag>;
-    /// Number of parts on each machine, as in :func:`multilevel`. An edge between machines then counts eight
-    /// times. Default: that of the partition, if the number of parts is the same.
-    machines: Option<Integers>;
-    /// Seed of the groups and the ties: 0 to 2**64 - 1. None is 0.
-    seed: Seed;
+parameters_with_goal! {
+    {
+        /// Update a partition of the vertices: for a graph that has changed, for more parts or fewer, or for
+        /// other bounds. Most vertices keep their parts.
+        ///
+        /// New vertices go where their neighbours are. Then vertices move as long as that pays, at most a share
+        /// ``moves`` of those that had a part. Moves that the number of parts and the bounds need are made in any
+        /// case, and a note says so if these are more. With more parts than before, the new ones come last. With
+        /// fewer, parts with few vertices and edges are dissolved, and the last parts take their numbers.
+        ///
+        /// Needs 88 bytes per vertex beside the adjacency (8 bytes per edge), and 8 more for a second bound, 24
+        /// for a third or fourth. If a memory limit is too low for the adjacency, it lies in a temporary file.
+        ///
+        /// Where the partition is an array, or tells no bound of its own, the defaults are those of
+        /// :func:`multilevel`.
+        ///
+        /// See Also
+        /// --------
+        /// refine : Fewer cut edges, however many vertices move.
+        /// multilevel : Partition from scratch.
+        ///
+        /// Notes
+        /// -----
+        /// Source: Schloegel, Karypis and Kumar, "A Unified Algorithm for Load-balancing Adaptive Scientific
+        /// Simulations", SC 2000: moves have a price. The result is the same for any number of threads.
+        ///
+        /// ``parameters`` of the result hold ``moved``, the number of vertices of the graph that had another
+        /// part, ``changed_parts``, the parts that lost or got vertices, and ``old_parts``: for each part the old
+        /// one that it goes on, or None.
+        ///
+        /// Examples
+        /// --------
+        /// >>> import numpy as np, fastpart as fp
+        /// >>> two_triangles = np.array([[0, 1], [1, 2], [2, 0], [2, 3], [3, 4], [4, 5], [5, 3]], dtype=np.uint32)
+        /// >>> start = fp.VertexPartition([0, 0, 0, 1, 1, 1], k=2)
+        /// >>> grown = np.vstack([two_triangles, [[6, 0], [6, 1], [7, 4], [7, 5]]])
+        /// >>> p = fp.update(start, grown)
+        /// >>> p.assignment, p.parameters["moved"]
+        /// (array([0, 0, 0, 1, 1, 1, 0, 1], dtype=int32), 0)
+        pub struct Parameters => "update", [Vertices], reads weights;
+        /// The partition to begin with: a vertex partition, a path that :func:`open_partition` accepts, or the
+        /// part of each vertex. Where vertices have ids, as those of tables do, parts follow the ids. New
+        /// vertices may then have any place, and old ones may be gone. The ids are in a partition directory, or
+        /// with the graph of the partition. Without ids new vertices come behind the others.
+        partition: Start;
+        /// A share from 0 to 1: at most ``ceil(moves * n)`` of the n vertices that had a part get another one,
+        /// unless the number of parts or a bound needs more.
+        moves: Number = 0.05;
+    }
+    /// A partition that was made with some needs them again, one per vertex of the graph.
+    balance_on;
+    /// Default: those of the partition, if the number of parts is the same.
+    sizes;
+    /// A vertex that moves to where it is fixed counts as one that a bound needs. A partition that was made with
+    /// some needs them again, one per vertex of the graph.
+    fixed;
+    {
+        /// Number of parts on each machine, as in :func:`multilevel`. An edge between machines then counts eight
+        /// times. Default: that of the partition, if the number of parts is the same.
+        machines: Option<Integers>;
+        /// Seed of the groups and the ties: 0 to 2**64 - 1. None is 0.
+        seed: Seed;
+    }
 }
 
 impl TryFrom<Parameters> for Update {

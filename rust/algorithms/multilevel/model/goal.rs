@@ -68,6 +68,55 @@ impl Bound {
     }
 }
 
+/// Declares the parameters of an algorithm that begins with a partition: fields of its own, then the goal, whose
+/// defaults are the bounds of that partition, then fields of its own again. What only this algorithm says of a field of
+/// the goal stands between.
+macro_rules! parameters_with_goal {
+    (
+        { $($before:tt)* }
+        $(#[doc = $balance_on:literal])* balance_on;
+        $(#[doc = $sizes:literal])* sizes;
+        $(#[doc = $fixed:literal])* fixed;
+        { $($behind:tt)* }
+    ) => {
+        $crate::partition::parameters::parameters! {
+            $($before)*
+            /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices. Default: that of the
+            /// partition, if it has a cap, else 1.03.
+            balance: Option<Ratio>;
+            /// A ratio from 0 to 1: every part gets at least ``floor(min_balance * n / k)`` vertices, and one if it
+            /// is above 0. Default: that of the partition.
+            min_balance: Option<Number>;
+            /// A ratio >= 1: no part gets a volume, the sum of its degrees + 1, above
+            /// ``ceil(volume_balance * (2 m + n) / k)``, where m counts edges without loops. Default: that of the
+            /// partition, if it bounds its volumes. A ratio of k bounds nothing.
+            volume_balance: Option<Ratio>;
+            /// Weights, or masks, that the parts also share evenly, or a list of them, as in :func:`multilevel`.
+            $(#[doc = $balance_on])*
+            balance_on: Weighings;
+            /// A ratio >= 1: no part gets more than ``ceil(balance_on_ratio * W / k)`` of a total weight W. Default:
+            /// that of the partition, else 1.05.
+            balance_on_ratio: Option<Ratio>;
+            /// How large each part is to be relative to the others, as ``[2, 1, 1]``: k finite numbers above 0. Every
+            /// bound follows them: a part of share s has at most ``ceil(balance * n * s / S)`` vertices, where S is
+            /// the sum of ``sizes``, and at least ``floor(min_balance * n * s / S)``.
+            $(#[doc = $sizes])*
+            sizes: Option<Sizes>;
+            /// The part that each vertex must be in, or -1 where it is free. All bounds count fixed vertices. More of
+            /// them than the cap of their part are refused (``CapacityError``). If they break another bound, its cap
+            /// is raised.
+            $(#[doc = $fixed])*
+            fixed: Option<Fixed>;
+            /// Whether fragments of parts, which are all connected components of a part but the largest, move to the
+            /// parts around them, as far as the bounds allow. The cut falls with every move. A warning says how many
+            /// fragments stay, and ``components`` of :func:`evaluate` counts them. Default: as the partition.
+            connected: Option<Flag>;
+            $($behind)*
+        }
+    };
+}
+pub(crate) use parameters_with_goal;
+
 /// The goal that parameters ask for, whose fields it moves. A field may have a default of its own, or be an `Option`. What
 /// is not given is as in [`Goal::new`].
 macro_rules! goal {

@@ -16,7 +16,7 @@ pub use assignment::{Assignment, Connections};
 pub(crate) use assignment::{BySlack, Quality, with_slack};
 pub(crate) use builder::{Builder, Lists};
 pub use connectivity::Connectivity;
-pub(crate) use goal::{BALANCE, MOST_BOUNDS, WEIGHT_BALANCE, bounds_of, goal};
+pub(crate) use goal::{BALANCE, MOST_BOUNDS, WEIGHT_BALANCE, bounds_of, goal, parameters_with_goal};
 pub use goal::{Bound, Goal};
 pub use graph::Graph;
 pub use machines::Prices;
