@@ -22,34 +22,13 @@ pub(crate) fn scan<T, S: Send>(
 ) -> Result<Vec<S>> {
     let most = items.size_hint().1.unwrap_or(usize::MAX).max(1);
     let workers = workers.clamp(1, run.threads()).min(most);
-    take_all(
-        run,
-        std::iter::repeat_n((), workers),
-        |()| init(),
-        items,
-        |state, item| {
-            step(state, item)?;
-            run.check()
-        },
-    )
-}
-
-/// Has a worker for each of `starts`, whose state `init` makes of it, take `items` in their order until none is left.
-/// Returns the states.
-pub(super) fn take_all<A: Send, T, S: Send>(
-    run: &Run,
-    starts: impl IntoIterator<Item = A>,
-    init: impl Fn(A) -> Result<S> + Sync,
-    items: impl Iterator<Item = T> + Send,
-    step: impl Fn(&mut S, T) -> Result<()> + Sync,
-) -> Result<Vec<S>> {
     let (next, failed) = (queue(items), AtomicBool::new(false));
-    let work = |start| {
-        let mut state = init(start)?;
+    let work = |()| {
+        let mut state = init()?;
         while !failed.load(Relaxed)
             && let Some(item) = next()
         {
-            let done = step(&mut state, item);
+            let done = step(&mut state, item).and_then(|()| run.check());
             // Nobody takes another item. Those taken before are finished, so that of several bad records the
             // first is found whatever the threads.
             failed.fetch_or(done.is_err(), Relaxed);
@@ -58,7 +37,7 @@ pub(super) fn take_all<A: Send, T, S: Send>(
         Ok(state)
     };
     let (mut states, mut errors) = (Vec::new(), Vec::new());
-    for state in side_by_side(run, starts, work) {
+    for state in side_by_side(run, std::iter::repeat_n((), workers), work) {
         match state {
             Ok(state) => states.push(state),
             Err(error) => errors.push(error),
