@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::node_places::IdTable;
 use super::sample::{EdgeColumns, Sample};
-use crate::base::{Error, Result};
+use crate::base::Result;
 use crate::sampling::topology::Topology;
 use crate::sampling::topology::part::Part;
 
@@ -85,11 +85,7 @@ impl Picks {
         wanted: EdgeColumns,
         sample: &mut Sample,
     ) -> Result<()> {
-        if sample.indices.len() + self.edges.len() > i32::MAX as usize {
-            return Err(Error::Capacity(
-                "a batch of more than 2^31 edges. Use fewer seeds or fanouts".into(),
-            ));
-        }
+        sample.check_size(self.edges.len())?;
         self.find_sources(topology, ids, wanted.ids)?;
         self.find_rows(topology, ids)?;
         match places {
@@ -167,10 +163,7 @@ impl Picks {
             (first as u32).wrapping_add(place) as i32
         }));
         sample.rows.truncate(nodes);
-        if sample.rows.len() <= i32::MAX as usize {
-            return Ok(());
-        }
-        Err(Error::Capacity("a batch of more than 2^31 nodes. Use fewer seeds or fanouts".into()))
+        sample.check_size(0)
     }
 
     /// Appends the picks whose source is in the batch. The others are dropped.

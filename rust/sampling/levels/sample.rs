@@ -1,5 +1,6 @@
 //! A batch: levels of nodes, and the in-edges that were sampled between them.
 
+use crate::base::{Error, Result};
 use crate::sampling::reused_memory::Memory;
 
 /// The seeds of a batch.
@@ -74,6 +75,16 @@ impl Sample {
         [nodes, targets, edges].into_iter().for_each(Vec::clear);
         [num_nodes, num_edges].into_iter().for_each(Vec::clear);
         *temporal = false;
+    }
+
+    /// Refuses more nodes than places can name, and so many `more` in-edges than offsets can.
+    pub(crate) fn check_size(&self, more: usize) -> Result<()> {
+        let (edges, most) = (self.indices.len() + more, i32::MAX as usize);
+        if edges <= most && self.rows.len() <= most {
+            return Ok(());
+        }
+        let what = if edges > most { "edges" } else { "nodes" };
+        Err(Error::Capacity(format!("a batch of more than 2^31 {what}. Use fewer seeds or fanouts")))
     }
 
     /// Ends a batch of one type and one relation.

@@ -297,7 +297,11 @@ mod tests {
         let (path, rows) =
             (folder.join("rows"), (0..50 * row_bytes).map(|at| (at % 251) as u8).collect::<Vec<_>>());
         fs::write(&path, [vec![9; 70], rows.clone()].concat()).unwrap();
-        Some((DirectFile::open(&path, 70, row_bytes)?, rows))
+        let file = DirectFile::open(&path, 70, row_bytes);
+        if file.is_none() {
+            eprintln!("skipped: the file system of {} refuses direct reads", folder.display());
+        }
+        Some((file?, rows))
     }
 
     fn found(file: &DirectFile, rows: &[u32], row_bytes: usize) -> Result<Vec<u8>> {

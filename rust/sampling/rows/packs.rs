@@ -9,14 +9,16 @@
 //! **Algorithm.** To write packs, the features are read once, in their order, chunk by chunk. Each chunk goes to its
 //! places in all batches. To read a batch, its rows are sorted. Row number i of the distinct ones is number i of its
 //! piece of the pack, which is read from its begin to its end. A piece has a checksum of its rows, their numbers and
-//! their bytes. It is taken of the bytes that were read, so that a batch of other samples and a damaged piece are refused.
+//! their bytes. It is taken of the bytes that were read, so that a batch of other samples and a damaged piece are
+//! refused.
 //!
 //! **Memory.** Writing takes a chunk and the largest piece of it for each thread. Reading takes a piece of 4 MiB, and 12
 //! bytes per row of the batch.
 //!
 //! **Parallelism.** Writing: over the chunks, which are written to different places. Reading: over the batches.
 //!
-//! **Complexity.** Writing takes O(n + rows), and a search per chunk and batch. Reading takes O(rows log rows), with the sort.
+//! **Complexity.** Writing takes O(n + rows), and a search per chunk and batch. Reading takes O(rows log rows), with
+//! the sort.
 //!
 //! Source: Liu et al., "DiskGNN: Bridging I/O Efficiency and Model Accuracy for Out-of-Core GNN Training",
 //! SIGMOD 2025.
@@ -225,7 +227,8 @@ pub struct Pack {
 }
 
 impl Pack {
-    /// Opens a pack of rows of so many bytes, given where the rows of each batch begin, the number of all, and the checksums.
+    /// Opens a pack of rows of so many bytes, given where the rows of each batch begin, the number of all, and the
+    /// checksums.
     pub fn open(path: &Path, row_bytes: usize, offsets: &[i64], checksums: Vec<u64>) -> Result<Self> {
         let rows = MappedRows::open(path)?;
         let fits = offsets.is_sorted()

@@ -5,12 +5,28 @@
 //! picked: all subsets with the same probability, or the latest ones by their times, or those of their
 //! sources if edges have none.
 //!
+<<<<<<< HEAD
 //! **Algorithm.** A node is a vertex and the time of the seeds that it belongs to ([`Nodes`]). Draws are a
 //! function of (seed, epoch, step, hop, vertex, time). In-edges do not lie in the order of their times
 //! (`in_edges`).
+||||||| 3d20a704
+//! **Algorithm.** A node is a vertex and the time of the seeds that it belongs to ([`Nodes`]). What is drawn is a function
+//! of (seed, epoch, step, hop, vertex, time). In-edges do not lie in the order of their times (`in_edges`).
+=======
+//! **Algorithm.** A node is a vertex and the time of the seeds that it belongs to ([`Nodes`]). What is drawn is a
+//! function of (seed, epoch, step, hop, vertex, time). In-edges do not lie in the order of their times (`in_edges`).
+>>>>>>> sampler
 //!
+<<<<<<< HEAD
 //! In a graph with types each relation of a vertex is a list of its own, with its fanout, and its times lie
 //! in a file of the relation (`ranks`).
+||||||| 3d20a704
+//! In a graph with types each relation of a vertex is a list of its own, with its fanout, and its times lie in a file of the
+//! relation (`ranks`).
+=======
+//! In a graph with types each relation of a vertex is a list of its own, with its fanout, and its times lie in a file
+//! of the relation (`ranks`).
+>>>>>>> sampler
 //!
 //! **Memory.** 16 bytes for each in-edge of a target, and 17 to 34 for each node of a level.
 //!
@@ -188,10 +204,7 @@ impl<R: Runs> TemporalHop<'_, R> {
         into: &mut Sample,
     ) -> Result<()> {
         let Scratch { nodes, picked, sources, .. } = scratch;
-        if into.indices.len() + picked.len() > i32::MAX as usize {
-            let what = "a batch of more than 2^31 edges. Use fewer seeds or fanouts";
-            return Err(Error::Capacity(what.into()));
-        }
+        into.check_size(picked.len())?;
         sources.clear();
         for &(_, edge) in &*picked {
             let source = part.source(edge)?;
@@ -215,9 +228,6 @@ impl<R: Runs> TemporalHop<'_, R> {
             let start = self.topology.edge_rows().starts()[number as usize];
             into.edge_rows.extend(picked.iter().map(|&(_, edge)| start as i64 + edge as i64));
         }
-        if into.rows.len() <= i32::MAX as usize {
-            return Ok(());
-        }
-        Err(Error::Capacity("a batch of more than 2^31 nodes. Use fewer seeds or fanouts".into()))
+        into.check_size(0)
     }
 }

@@ -6,6 +6,7 @@
 //! of them.
 
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use bytemuck::Pod;
@@ -241,5 +242,34 @@ impl<T: Pod> Column<T> {
     #[inline(always)]
     pub fn prefetch(&self, index: usize) {
         crate::base::prefetch_at(self.rows.start.cast::<T>().wrapping_add(index));
+    }
+}
+
+/// The end of those places that come first in a range and are `within`. The steps of the search double and then halve, so
+/// that few of them suffice for what is near.
+pub(crate) fn partition_point(places: Range<usize>, within: impl Fn(usize) -> bool) -> usize {
+    let (start, len, mut step) = (places.start, places.len(), 1);
+    while step < len && within(start + step) {
+        step *= 2;
+    }
+    let (mut low, mut high) = (step / 2, step.min(len));
+    while low < high {
+        let middle = low.midpoint(high);
+        if within(start + middle) { low = middle + 1 } else { high = middle }
+    }
+    start + low
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_of_runs_are_found() {
+        for len in 0..70 {
+            for end in 0..=len {
+                assert_eq!(partition_point(7..7 + len, |place| place < 7 + end), 7 + end, "{end} of {len}");
+            }
+        }
     }
 }

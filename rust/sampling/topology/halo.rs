@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use super::arrays::Column;
+use super::arrays::{Column, partition_point};
 use super::part::{Part, damaged};
 use crate::base::{Buffer, Result, Run};
 
@@ -88,23 +88,15 @@ impl Search<'_> {
     }
 }
 
+<<<<<<< HEAD
 /// The first place from `start` on, below `end`, whose id is not less than `id`. The ids ascend. The search
 /// takes longer and longer steps, so that a few of them suffice for what is near.
+||||||| 3d20a704
+/// The first place from `start` on, below `end`, whose id is not less than `id`. The ids ascend. The search takes longer
+/// and longer steps, so that a few of them suffice for what is near.
+=======
+/// The first place from `start` on, below `end`, whose id is not less than `id`. The ids ascend.
+>>>>>>> sampler
 pub(crate) fn place_of(ids: &Column<i64>, start: usize, end: usize, id: i64) -> usize {
-    let less = |place: usize| place < end && ids.get(place).is_some_and(|at| at < id);
-    let (mut low, mut step) = (start, 1);
-    while less(low + step - 1) {
-        low += step;
-        step *= 2;
-    }
-    let mut high = (low + step - 1).min(end);
-    while low < high {
-        let middle = low.midpoint(high);
-        if less(middle) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    low
+    partition_point(start..end, |place| ids.get(place).is_some_and(|at| at < id))
 }

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::Topology;
+use super::arrays::partition_point;
 use super::part::Part;
-use super::relations::Relations;
 use super::types::Types;
 use crate::base::{Buffer, Error, Result, Run};
 use crate::exec::scan;
@@ -41,7 +41,8 @@ impl TopologyEdges<'_> {
         let (first, degree) = part.in_edges(vertex)?;
         let Some(types) = self.types else { return Ok(first..first + degree) };
         let (relations, number) = (&types.relations[place], relation as u16);
-        let start = first_from(relations, first..first + degree, number);
+        let before = |edge| relations.get(edge).is_some_and(|relation| relation < number);
+        let start = partition_point(first..first + degree, before);
         if start == first + degree || relations.get(start) != Some(number) {
             return Ok(start..start);
         }
@@ -70,20 +71,6 @@ impl TopologyEdges<'_> {
         }
         Ok(())
     }
-}
-
-/// The first of the in-edges, which are ordered by relation, that is of no smaller relation.
-fn first_from(relations: &Relations, edges: Range<usize>, number: u16) -> usize {
-    let (mut low, mut high) = (edges.start, edges.end);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if relations.get(middle).is_some_and(|relation| relation < number) {
-            low = middle + 1
-        } else {
-            high = middle
-        }
-    }
-    low
 }
 
 impl InEdges for TopologyEdges<'_> {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 
-use super::arrays::Column;
+use super::arrays::{Column, partition_point};
 use super::part::damaged;
 use crate::base::{Error, Result, shown};
 
@@ -75,7 +75,7 @@ impl Relations {
         let near = (first + NEAR).min(end);
         match (first + 1..near).find(|&edge| !same(edge)) {
             Some(edge) => edge,
-            None => near + partition_point(end - near, |offset| same(near + offset)),
+            None => partition_point(near..end, same),
         }
     }
 
@@ -89,6 +89,7 @@ impl Relations {
         damaged(path, what)
     }
 }
+<<<<<<< HEAD
 
 /// The number of the first numbers below `len` that are `within`, found by steps that double and then by
 /// halves.
@@ -118,3 +119,34 @@ mod tests {
         }
     }
 }
+||||||| 3d20a704
+
+/// How many of the first numbers below `len` are `within`, by steps that double and then by halves.
+fn partition_point(len: usize, within: impl Fn(usize) -> bool) -> usize {
+    let mut step = 1;
+    while step < len && within(step) {
+        step *= 2;
+    }
+    let (mut low, mut high) = (step / 2, step.min(len));
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if within(middle) { low = middle + 1 } else { high = middle }
+    }
+    low
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_of_runs_are_found() {
+        for len in 0..70 {
+            for end in 0..=len {
+                assert_eq!(partition_point(len, |offset| offset < end), end, "{end} of {len}");
+            }
+        }
+    }
+}
+=======
+>>>>>>> sampler

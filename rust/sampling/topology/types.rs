@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::Topology;
+use super::arrays::partition_point;
 use super::part::Part;
 use super::relations::Relations;
 use super::row_numbers::RowSpace;
@@ -49,7 +50,9 @@ impl Types {
             let mut bounds = vec![0];
             for &first in &firsts[1.min(types)..] {
                 // A damaged part, whose ids do not ascend, also gets some bounds.
-                bounds.push(first_from(part, first).max(bounds[bounds.len() - 1]));
+                let before = |vertex| part.vertices.get(vertex).is_some_and(|id| id < first);
+                let bound = partition_point(0..part.num_inner as usize, before) as u32;
+                bounds.push(bound.max(bounds[bounds.len() - 1]));
             }
             bounds.push(part.num_inner);
             for (number, (bound, of_type)) in bounds.windows(2).zip(&mut starts).enumerate() {
@@ -119,18 +122,4 @@ impl Types {
         let (number, shift) = self.of_segment[self.segments.part_of(u64::from(row))];
         (number, row.wrapping_add(shift))
     }
-}
-
-/// The first inner vertex of a part whose id is no smaller. They ascend.
-fn first_from(part: &Part, id: i64) -> u32 {
-    let (mut low, mut high) = (0, part.num_inner);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if part.vertices.get(middle as usize).is_some_and(|there| there < id) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    low
 }
