@@ -24,8 +24,8 @@ use rustc_hash::FxHashSet;
 
 use crate::base::{Error, Result, Run, splitmix64};
 use crate::edges::{EdgeStream, Record};
-use crate::exec::shuffle::{BUCKET, bucket_of, buckets};
-use crate::exec::{Entry, in_order, scan, spill_edges};
+use crate::exec::shuffle::{BUCKET, Buckets};
+use crate::exec::{in_order, scan};
 use crate::sets::Bits;
 
 /// Bytes of the set of a worker: a table of twice the pairs at the least, and half of it again while it
@@ -41,7 +41,6 @@ pub fn dedup(
     mut deliver: impl FnMut(&[Record]) -> Result<()>,
 ) -> Result<u64> {
     let m = edges.num_edges();
-    crate::exec::shuffle::check_records(m)?;
     let dropped = repeated(edges, into, run)?;
     let (mut kept, mut count) = (Vec::new(), 0);
     in_order(edges, 0..m, run, |first, records| {
@@ -57,26 +56,17 @@ pub fn dedup(
 /// The records whose pair a record before them has.
 fn repeated(edges: &dyn EdgeStream, into: &Path, run: &Run) -> Result<Bits> {
     let m = edges.num_edges();
-    let buckets = buckets(m);
-    let (directory, buffers) = crate::exec::spill::memory(m, buckets);
-    let (files, what) = run.temporary(into, size_of::<Entry>() as u64 * m, "finding duplicates");
-    let fixed = directory + Bits::memory(m) + files;
-    let workers = run.workers(buckets as usize, fixed, buffers.max(SET), &what)?;
     run.begin("dedup", 3 * m);
-    let spilled = spill_edges(edges, run, workers, into, buckets as usize, |writer, first, records| {
-        for (&[u, v], index) in records.iter().zip(first..) {
-            let (low, high) = (u.min(v), u.max(v));
-            let bucket = bucket_of(splitmix64(pair(low, high)), buckets);
-            writer.push(bucket, Entry::new(low, high, index, 0, false))?;
-        }
-        Ok(())
-    })?;
+    let keyed = |_, [u, v]: Record| (splitmix64(pair(u.min(v), u.max(v))), [u.min(v), u.max(v)]);
+    let memory = [Bits::memory(m), SET];
+    let Buckets { spilled, count, workers } =
+        Buckets::of(edges, into, run, "finding duplicates", memory, keyed)?;
     let mut repeated = Bits::new(m, "duplicates")?;
     let marks = repeated.shared();
     scan(
         run,
         workers,
-        0..buckets as usize,
+        0..count,
         || Ok(FxHashSet::default()),
         |seen, bucket| {
             seen.clear();

@@ -30,23 +30,51 @@ use crate::exec::scan::map;
 /// Records that one bucket has on average: what a worker holds at once is bounded, and milliseconds of work.
 pub(crate) const BUCKET: u64 = 1 << 19;
 
-/// Number of buckets: a function of `m` alone.
-pub(crate) fn buckets(m: u64) -> u64 {
-    m.div_ceil(BUCKET).max(1)
-}
-
-/// The bucket of `key` if keys spread evenly: buckets are ranges of keys, in ascending order.
-#[inline(always)]
-pub(crate) fn bucket_of(key: u64, buckets: u64) -> usize {
-    ((u128::from(key) * u128::from(buckets)) >> 64) as usize
-}
-
 /// Refuses more records than temporary files have bits for.
 pub(crate) fn check_records(m: u64) -> Result<()> {
     if m >> ID_BITS == 0 {
         return Ok(());
     }
     Err(Error::Capacity(format!("{m} records are too many. At most 2^{ID_BITS} - 1 can be reordered")))
+}
+
+/// All records in buckets, which are ranges of keys, in ascending order.
+pub(crate) struct Buckets {
+    pub(crate) spilled: SpillReader,
+    /// Number of buckets: a function of the number of records alone.
+    pub(crate) count: usize,
+    /// How many may be searched at a time.
+    pub(crate) workers: usize,
+}
+
+impl Buckets {
+    /// Writes each record as `keyed` returns it to the bucket of its key; keys must spread evenly. Temporary files lie in the
+    /// directory `into`. `held` bytes are in use afterwards, and `searching` for each worker.
+    pub(crate) fn of(
+        edges: &dyn EdgeStream,
+        into: &Path,
+        run: &Run,
+        what: &str,
+        [held, searching]: [u64; 2],
+        keyed: impl Fn(u64, Record) -> (u64, Record) + Sync,
+    ) -> Result<Self> {
+        let m = edges.num_edges();
+        check_records(m)?;
+        let count = m.div_ceil(BUCKET).max(1);
+        let (directory, buffers) = super::spill::memory(m, count);
+        let (files, what) = run.temporary(into, size_of::<Entry>() as u64 * m, what);
+        let fixed = directory + files + held;
+        let workers = run.workers(count as usize, fixed, buffers.max(searching), &what)?;
+        let spilled = spill_edges(edges, run, workers, into, count as usize, |writer, first, records| {
+            for (&record, index) in records.iter().zip(first..) {
+                let (key, [source, target]) = keyed(index, record);
+                let bucket = (u128::from(key) * u128::from(count)) >> 64;
+                writer.push(bucket as usize, Entry::new(source, target, index, 0, false))?;
+            }
+            Ok(())
+        })?;
+        Ok(Self { spilled, count: count as usize, workers })
+    }
 }
 
 /// Bytes that a worker holds of its bucket, which may exceed the mean: keys, and then records.
@@ -67,20 +95,12 @@ pub fn shuffle(
     mut deliver: impl FnMut(&[Record]) -> Result<()>,
 ) -> Result<()> {
     let m = edges.num_edges();
-    check_records(m)?;
-    let buckets = buckets(m);
-    let (directory, buffers) = super::spill::memory(m, buckets);
-    let (files, what) = run.temporary(into, size_of::<Entry>() as u64 * m, "shuffling");
-    let workers = run.workers(buckets as usize, directory + files, buffers.max(SORTING), &what)?;
     run.begin("shuffle", 3 * m);
-    let spilled = spill_edges(edges, run, workers, into, buckets as usize, |writer, first, records| {
-        for (&[u, v], index) in records.iter().zip(first..) {
-            writer.push(bucket_of(key(seed, index), buckets), Entry::new(u, v, index, 0, false))?;
-        }
-        Ok(())
-    })?;
-    for first in (0..buckets as usize).step_by(workers) {
-        let count = workers.min(buckets as usize - first);
+    let keyed = |index, record| (key(seed, index), record);
+    let Buckets { spilled, count, workers } =
+        Buckets::of(edges, into, run, "shuffling", [0, SORTING], keyed)?;
+    for first in (0..count).step_by(workers) {
+        let count = workers.min(count - first);
         let sort = |(): &mut (), bucket| sorted_bucket(&spilled, first + bucket, seed, run);
         for records in map(run, workers, count, || Ok(()), sort)? {
             for block in records.chunks(BLOCK as usize) {
