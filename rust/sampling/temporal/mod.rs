@@ -107,13 +107,13 @@ impl Scratch {
 
 /// One hop of a batch.
 pub(crate) struct TemporalHop<'a, R> {
-    /// Which in-edges are picked.
+    /// The rule by which in-edges are picked.
     pub temporal: &'a Temporal,
-    /// Of which parts.
+    /// The parts that hold the in-edges.
     pub topology: &'a Topology,
     /// How the in-edges of a vertex are divided.
     pub runs: R,
-    /// What is wanted of in-edges.
+    /// Columns of in-edges.
     pub edges: EdgeColumns,
     /// The first node that places count from.
     pub first: usize,
