@@ -34,8 +34,8 @@ pub(crate) fn scan<T, S: Send>(
     )
 }
 
-/// Has a worker for each of `starts`, whose state `init` makes of it, take `items` in their order until none is left.
-/// Returns the states.
+/// Has a worker for each of `starts`, whose state `init` makes of it, take `items` in their order until none
+/// is left. Returns the states.
 pub(super) fn take_all<A: Send, T, S: Send>(
     run: &Run,
     starts: impl IntoIterator<Item = A>,
