@@ -96,7 +96,8 @@ pub mod choices {
     pub use crate::algorithms::two_phase::Scoring;
 }
 
-/// What is `pub` in the modules, for the extension module, the tests and the benchmarks. It may change with any version.
+/// The `pub` items of the modules, for the extension module, the tests and the benchmarks. It may change with
+/// any version.
 #[doc(hidden)]
 #[rustfmt::skip]
 pub mod internals {

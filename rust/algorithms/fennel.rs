@@ -13,15 +13,15 @@ use crate::partition::{Need, Outcome, Partitioner, Prepared, Shape};
 named! {
     /// Partition the vertices with Fennel.
     ///
-    /// Vertices stream by in the order of their ids, each with all its neighbours, and go to the part with the largest
-    /// ``e(v, p) - alpha * gamma * |p| ** (gamma - 1)``. Here e(v, p) is the number of their neighbours in p,
-    /// ``gamma = 1.5`` and ``alpha = sqrt(k) * m / n ** 1.5``, where m counts edges without loops. Takes 4 bytes per
-    /// vertex beside the adjacency.
+    /// Vertices stream by in the order of their ids, each with all its neighbours, and go to the part with
+    /// the largest ``e(v, p) - alpha * gamma * |p| ** (gamma - 1)``. Here e(v, p) is the number of their
+    /// neighbours in p, ``gamma = 1.5`` and ``alpha = sqrt(k) * m / n ** 1.5``, where m counts edges without
+    /// loops. Takes 4 bytes per vertex beside the adjacency.
     ///
     /// Notes
     /// -----
-    /// Source: Tsourakakis et al., "FENNEL: Streaming Graph Partitioning for Massive Scale Graphs", WSDM 2014. Ties and
-    /// vertices without neighbours are handled as in :func:`ldg`.
+    /// Source: Tsourakakis et al., "FENNEL: Streaming Graph Partitioning for Massive Scale Graphs",
+    /// WSDM 2014. Ties and vertices without neighbours are handled as in :func:`ldg`.
     ///
     /// Examples
     /// --------
@@ -35,14 +35,15 @@ named! {
 named! {
     /// Partition the vertices with Fennel in several passes.
     ///
-    /// Works as :func:`fennel`. From the second pass on, the parts begin empty again, and a neighbour that this pass
-    /// has not placed counts for the part that the pass before gave it.
+    /// Works as :func:`fennel`. From the second pass on, the parts begin empty again, and a neighbour that
+    /// this pass has not placed counts for the part that the pass before gave it.
     ///
     /// Notes
     /// -----
-    /// Source: Nishimura and Ugander, "Restreaming Graph Partitioning: Simple Versatile Algorithms for Advanced
-    /// Balancing", KDD 2013. In the paper alpha may grow from pass to pass. Here it is constant, which was as good on
-    /// most of the graphs tried. The last pass is the result, even if an earlier one was better.
+    /// Source: Nishimura and Ugander, "Restreaming Graph Partitioning: Simple Versatile Algorithms for
+    /// Advanced Balancing", KDD 2013. In the paper alpha may grow from pass to pass. Here it is constant,
+    /// which was as good on most of the graphs tried. The last pass is the result, even if an earlier one was
+    /// better.
     ///
     /// Examples
     /// --------

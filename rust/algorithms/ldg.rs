@@ -13,15 +13,15 @@ use crate::partition::{Need, Outcome, Partitioner, Prepared, Shape};
 named! {
     /// Partition the vertices with linear deterministic greedy (LDG).
     ///
-    /// Vertices stream by in the order of their ids, each with all its neighbours, and go to the part with the largest
-    /// ``e(v, p) * (1 - |p| / C)``. Here e(v, p) is the number of their neighbours in p, and C is the cap on vertices.
-    /// Takes 4 bytes per vertex beside the adjacency.
+    /// Vertices stream by in the order of their ids, each with all its neighbours, and go to the part with
+    /// the largest ``e(v, p) * (1 - |p| / C)``. Here e(v, p) is the number of their neighbours in p, and C is
+    /// the cap on vertices. Takes 4 bytes per vertex beside the adjacency.
     ///
     /// Notes
     /// -----
-    /// Source: Stanton and Kliot, "Streaming Graph Partitioning for Large Distributed Graphs", KDD 2012. Of equal parts the
-    /// one with the fewest vertices is taken, then the lowest. Vertices without neighbours come last, each to the part with
-    /// the fewest vertices.
+    /// Source: Stanton and Kliot, "Streaming Graph Partitioning for Large Distributed Graphs", KDD 2012.
+    /// Among equal parts the one with the fewest vertices is taken, then the lowest. Vertices without
+    /// neighbours come last, each to the part with the fewest vertices.
     ///
     /// Examples
     /// --------
@@ -35,14 +35,14 @@ named! {
 named! {
     /// Partition the vertices with LDG in several passes.
     ///
-    /// Works as :func:`ldg`. From the second pass on, the parts begin empty again, and a neighbour that this pass has
-    /// not placed counts for the part that the pass before gave it.
+    /// Works as :func:`ldg`. From the second pass on, the parts begin empty again, and a neighbour that this
+    /// pass has not placed counts for the part that the pass before gave it.
     ///
     /// Notes
     /// -----
-    /// Source: Nishimura and Ugander, "Restreaming Graph Partitioning: Simple Versatile Algorithms for Advanced
-    /// Balancing", KDD 2013. The cap holds after every pass. The last pass is the result, even if an earlier one
-    /// was better.
+    /// Source: Nishimura and Ugander, "Restreaming Graph Partitioning: Simple Versatile Algorithms for
+    /// Advanced Balancing", KDD 2013. The cap holds after every pass. The last pass is the result, even if an
+    /// earlier one was better.
     ///
     /// Examples
     /// --------

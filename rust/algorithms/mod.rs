@@ -1,4 +1,5 @@
-//! The partitioners, one module each, and in [`streams`] what those that read a graph once or a few times share.
+//! The partitioners, one module each, and in [`streams`] what those that read a graph once or a few times
+//! share.
 
 pub mod bytegnn;
 pub mod dbh;

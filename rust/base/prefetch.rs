@@ -7,7 +7,8 @@ use super::system::{Access, advise};
 pub(crate) mod ahead {
     /// Records, whose two ends are looked up. Measured with halos: twice as fast as without.
     pub(crate) const RECORDS: usize = 24;
-    /// Entries or directed edges, lists of neighbours, and records with several lookups or much work for each.
+    /// Entries or directed edges, lists of neighbours, and records with several lookups or much work for
+    /// each.
     pub(crate) const ENTRIES: usize = 16;
 }
 

@@ -1,9 +1,9 @@
 //! The least loaded of parts whose loads only grow.
 //!
-//! Loads are counted at once. A tournament over the loads that the parts once had finds the first part when it is
-//! requested: if its load is still the known one, no other part can have less. Else its load becomes known, and the
-//! tournament is played again, until the winner's load is known. A request takes O(log k) for each part that has grown
-//! above the least load since. It takes up to 32 bytes per part.
+//! Loads are counted at once. A tournament over the loads that the parts once had finds the first part when
+//! it is requested: if its load is still the known one, no other part can have less. Else its load becomes
+//! known, and the tournament is played again, until the winner's load is known. A request takes O(log k) for
+//! each part that has grown above the least load since. It takes up to 32 bytes per part.
 
 use std::cmp::Reverse;
 
@@ -102,9 +102,10 @@ impl LeastLoaded {
 
 /// The least loaded of parts that take units.
 ///
-/// A search goes through the parts again and again: what it has passed is above the level of this round. The level never
-/// exceeds the mean load, so all rounds together take as many steps as there are units. (Measured: streams of vertices
-/// are 1.1 times as fast as with [`LeastLoaded`], which takes steps of any size.)
+/// A search goes through the parts again and again: parts that it has passed are above the level of this
+/// round. The level never exceeds the mean load, so all rounds together take as many steps as there are
+/// units. (Measured: streams of vertices are 1.1 times as fast as with [`LeastLoaded`], which takes steps of
+/// any size.)
 #[derive(Debug)]
 pub(crate) struct UnitLoads {
     loads: Vec<u64>,
@@ -152,9 +153,9 @@ impl UnitLoads {
     }
 }
 
-/// Gives each vertex of `part_of` that has no part, since it has no edges, the part with the fewest vertices by then, in
-/// the order of their ids. Nearly every vertex partitioner does so last. Returns the number of vertices of each part,
-/// which were `loads`.
+/// Gives each vertex of `part_of` that has no part, since it has no edges, the part with the fewest vertices
+/// by then, in the order of their ids. Nearly every vertex partitioner does so last. Returns the number of
+/// vertices of each part, which were `loads`.
 pub(crate) fn place_last(part_of: &mut [u32], loads: Vec<u64>, run: &Run) -> Result<Vec<u64>> {
     let mut parts = UnitLoads::new(loads);
     run.each(part_of.len(), |v| {

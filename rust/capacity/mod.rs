@@ -2,8 +2,8 @@
 //!
 //! - [`bounds`]: loads under one bound or several.
 //! - [`Shares`]: how large parts are to be relative to each other.
-//! - [`LeastLoaded`]: one load per part, and the least loaded part. [`UnitLoads`]: the same for units; [`place_last`] deals
-//!   them the vertices without edges.
+//! - [`LeastLoaded`]: one load per part, and the least loaded part. [`UnitLoads`]: the same for units;
+//!   [`place_last`] deals them the vertices without edges.
 //! - [`PartLoads`]: loads under several bounds, and the least loaded part with slack under all of them.
 //! - [`schedule`](mod@schedule): jobs to the least loaded of k machines.
 //! - [`BalanceOn`]: a second bound on vertex partitions. [`Placing`] keeps it, and deals if nothing else

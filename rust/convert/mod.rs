@@ -8,7 +8,8 @@
 //! With `relabel`, `TARGET.ids.npy` (uint64: row = new id, value = original id) gets its name just before.
 //!
 //! **Memory.** The buffers of [`text`] (other input needs less), and with `relabel` up to 256 MB of table and
-//! 20 to 39 bytes for each id beyond it. Then, without these, that of [`crate::exec::shuffle`].
+//! 20 to 39 bytes for each id beyond it. Both are freed before a shuffle, which takes the memory that
+//! [`shuffle`](mod@crate::exec::shuffle) states.
 //!
 //! **Disk.** The output. To drop repeated pairs or to shuffle, beside it the records once more or (for both)
 //! twice, and 16 bytes per record.

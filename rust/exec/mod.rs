@@ -1,5 +1,5 @@
-//! The few ways in which work is done in parallel, each implemented once. Beside this module only [`crate::base::run`], which
-//! has the pool, and two sorts of the multilevel partitioner name rayon.
+//! The few ways in which work is done in parallel, each implemented once. Beside this module only
+//! [`crate::base::run`], which has the pool, and two sorts of the multilevel partitioner name rayon.
 //!
 //! | does a decision need the state? | must it see its predecessor? | take |
 //! |---|---|---|
@@ -8,12 +8,13 @@
 //! | yes: the vertices of a round | no: the caller approves proposals | [`propose`], and [`division`] if replicas have the lists |
 //! | yes: vertices in an order | as far as a batch allows: those whose state has changed decide again | [`decide_all`] |
 //! | yes: records, few of which change anything | as far as a batch allows | [`follow`](follow()) |
-//! | yes: every record | yes: one thread places, all others gather what it needs | [`pipeline`](pipeline()) |
+//! | yes: every record | yes: one thread places, all others gather data for it | [`pipeline`](pipeline()) |
 //!
-//! None of these depends on the number of threads. Records of a typed graph are read in the order of [`scattered`] where
-//! they are placed one after the other. [`shuffle`](shuffle()) and [`spill`] bring records into another order out of core.
-//! [`side_by_side`](side_by_side()) works on a few items, each on a thread of its own, and is what most of the others are
-//! made of. `tests/test_layers.py` has the order of the files, lowest first.
+//! None of these depends on the number of threads. Records of a typed graph are read in the order of
+//! [`scattered`] where they are placed one after the other. [`shuffle`](shuffle()) and [`spill`] bring
+//! records into another order out of core. [`side_by_side`](side_by_side()) works on a few items, each on a
+//! thread of its own, and is what most of the others are made of. `tests/test_layers.py` has the order of the
+//! files, lowest first.
 
 pub(crate) mod batches;
 pub(crate) mod division;

@@ -58,8 +58,8 @@ pub(crate) fn share<S: Send, T>(
     work: impl Fn(&mut S, T) -> Result<()> + Sync,
 ) -> Result<()> {
     let next = queue(items);
-    // One loop for both ways. Compiled twice, the body of the hot loops inside `work` would no longer be inlined into it,
-    // and a multilevel partition took 8 % longer.
+    // One loop for both ways. Compiled twice, the body of the hot loops inside `work` would no longer be
+    // inlined into it, and a multilevel partition took 8 % longer.
     let take_all = |scratch: &mut S| {
         while let Some(item) = next() {
             work(scratch, item)?;

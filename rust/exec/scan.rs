@@ -22,6 +22,7 @@ pub(crate) fn scan<T, S: Send>(
 ) -> Result<Vec<S>> {
     let most = items.size_hint().1.unwrap_or(usize::MAX).max(1);
     let workers = workers.clamp(1, run.threads()).min(most);
+
     let (next, failed) = (queue(items), AtomicBool::new(false));
     let work = |()| {
         let mut state = init()?;

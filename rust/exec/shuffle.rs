@@ -43,13 +43,14 @@ pub(crate) struct Buckets {
     pub(crate) spilled: SpillReader,
     /// Number of buckets: a function of the number of records alone.
     pub(crate) count: usize,
-    /// How many may be searched at a time.
+    /// Most buckets that are searched at a time.
     pub(crate) workers: usize,
 }
 
 impl Buckets {
-    /// Writes each record as `keyed` returns it to the bucket of its key; keys must spread evenly. Temporary files lie in the
-    /// directory `into`. `held` bytes are in use afterwards, and `searching` for each worker.
+    /// Writes each record as `keyed` returns it to the bucket of its key; keys must spread evenly. Temporary
+    /// files lie in the directory `into`. `held` bytes are in use afterwards, and `searching` for each
+    /// worker.
     pub(crate) fn of(
         edges: &dyn EdgeStream,
         into: &Path,

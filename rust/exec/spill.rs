@@ -341,8 +341,8 @@ pub(crate) fn spill_edges(
 mod tests {
     use super::*;
 
-    /// Units dealt to any number of writers, each of which takes them in its own order: every bucket comes back in stream
-    /// order.
+    /// Units dealt to any number of writers, each of which takes them in its own order: every bucket comes
+    /// back in stream order.
     #[test]
     fn the_entries_of_a_bucket_are_in_stream_order_for_any_writers() {
         let (run, buckets, units) = (Run::new(Some(1), None).unwrap(), 3, 7_u64);

@@ -3,7 +3,7 @@
 //! **Requirements.** A vertex partition as one part per vertex, `0..k`, in the order of the vertices. Every
 //! function checks it first, and its error names the first wrong vertex.
 //!
-//! **Memory.** [`cut`]: `8 k²` bytes, per worker for small k (`16 k` per worker above [`cut::DENSE_PARTS`]
+//! **Memory.** [`cut()`]: `8 k²` bytes, per worker for small k (`16 k` per worker above [`cut::DENSE_PARTS`]
 //! parts). [`halo_sizes`]: 8 bytes per vertex. [`components()`]: 4 bytes per vertex. Counts over the
 //! vertices: `8 k` bytes per worker. All of it is compared with the budget first.
 //!

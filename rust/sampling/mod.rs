@@ -9,54 +9,38 @@
 //! merged. Then hop h samples only vertices that are new. A batch is one CSR whose rows are the nodes of all
 //! levels but the last, in the order of levels. So a layer of a network reads a prefix of it.
 //!
-//! **Types.** A graph without types is one of one type and one relation. With types, the vertices of a type are a range
-//! of ids, so the inner vertices of a part hold it as a range, too ([`Types`]), and the in-edges of a vertex are ordered
-//! by relation. Those of one relation are a list of their own, from which a number of its own is sampled
-//! (`levels::relation_runs`). In the end the batch is ordered by type and by relation, each a CSR with the names of PyG's
-//! `HeteroData` (`batches::by_type`).
+//! **Types.** A graph without types is one of one type and one relation. With types, the vertices of a type
+//! are a range of ids, so the inner vertices of a part also hold it as a range ([`Types`]), and the in-edges
+//! of a vertex are ordered by relation. The in-edges of one relation are a list of their own, with a fanout
+//! of its own (`levels::relation_runs`). In the end the batch is ordered by type and by relation, each a CSR
+//! with the names of PyG's `HeteroData` (`batches::by_type`).
 //!
-//! **Algorithm.** What is drawn for a vertex is a function of (seed, epoch, step, hop, vertex) and, with types, the
-//! relation. The vertex is its original id (`random`). The draws pick positions in its list of in-edges, which every
-//! partition has in the order of records. So neighbours are the same for any partition, number of parts, threads and
-//! processes. A list is picked from by one of the `methods`, or among the in-edges before the time of a seed
-//! (`temporal`). The picks are looked up in blocks, one array after the other, and each loop brings into the cache what
-//! the next one reads (`levels`). Features of the nodes and of the in-edges are copied from the files of the parts, or
-//! read past the page cache, and decoded on the way if they are coded (`rows`). [`walks()`] and [`subgraph()`] make the
-//! batches of other methods.
+//! **Algorithm.** The draws for a vertex are a function of (seed, epoch, step, hop, vertex) and, with types,
+//! the relation. A vertex counts by its original id (`random`). The draws pick positions in its list of
+//! in-edges, which every partition has in the order of records. So neighbours are the same for any partition,
+//! number of parts, threads and processes. A list is picked from by one of the `methods`, or among the
+//! in-edges before the time of a seed (`temporal`). The picks are looked up in blocks, one array after the
+//! other, and each loop brings into the cache what the next one reads (`levels`). Features of the nodes and
+//! of the in-edges are copied from the files of the parts, or read past the page cache, and decoded on the
+//! way if they are coded (`rows`). [`walks()`] and [`subgraph()`] make the batches of other methods.
 //!
-//! **Memory.** The parts are mapped, 4 bytes per directed edge and 1 or 2 for its relation, and not copied. The rows of
-//! the halos take 4 bytes per vertex. A worker takes 4 bytes per vertex, LABOR 4 to 5 bytes per in-edge of the long lists
-//! that were asked for, in at most a tenth of the free memory (`topology::lists_by_place`), and a batch what it holds.
-//! With types a worker keeps a batch level by level, too. Memory of batches is used again.
+//! **Memory.** The parts are mapped, 4 bytes per directed edge and 1 or 2 for its relation, and not copied.
+//! The rows of the halos take 4 bytes per vertex. A worker takes 4 bytes per vertex, LABOR 4 to 5 bytes per
+//! in-edge of the long lists that were asked for, in at most a tenth of the free memory
+//! (`topology::lists_by_place`), and a batch the size of its arrays. With types a worker also keeps a batch
+//! level by level. Memory of batches is used again.
 //!
-<<<<<<< HEAD
 //! **Parallelism.** Over the batches of an epoch, which are made ahead ([`Ahead`]). The bytes under a map may
-//! change at any time: whatever indexes something is checked when it is read, so that a damaged part leads to
+//! change at any time: every index is checked when it is read, so that a damaged part leads to
 //! an error.
-||||||| 3d20a704
-//! **Parallelism.** Over the batches of an epoch, which are made ahead ([`Ahead`]). The bytes under a map may change at any
-//! time: whatever indexes something is checked when it is read, so that a damaged part leads to an error.
-=======
-//! **Parallelism.** Over the batches of an epoch, which are made ahead ([`Ahead`]). The bytes under a map may change at
-//! any time: whatever indexes something is checked when it is read, so that a damaged part leads to an error.
->>>>>>> sampler
 //!
-//! **Complexity.** Per vertex and hop O(fanout) for uniform samples, O(degree) for weighted ones. LABOR: O(degree) for
-//! short lists, O(fanout) for long ones, and O(degree) once for each of these. With types, this for each relation of a
-//! vertex, and O(log degree) to find the end of its list.
+//! **Complexity.** Per vertex and hop O(fanout) for uniform samples, O(degree) for weighted ones. LABOR:
+//! O(degree) for short lists, O(fanout) for long ones, and O(degree) once for each long list. With types,
+//! this holds for each relation of a vertex, and O(log degree) to find the end of its list.
 //!
-<<<<<<< HEAD
 //! Source: Hamilton, Ying, Leskovec, "Inductive Representation Learning on Large Graphs", NeurIPS 2017.
 //! Samples as a function of the vertex follow the random numbers of Salmon et al., "Parallel Random Numbers:
 //! As Easy as 1, 2, 3", SC 2011.
-||||||| 3d20a704
-//! Source: Hamilton, Ying, Leskovec, "Inductive Representation Learning on Large Graphs", NeurIPS 2017. Samples as a
-//! function of the vertex follow the random numbers of Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC 2011.
-=======
-//! Source: Hamilton, Ying, Leskovec, "Inductive Representation Learning on Large Graphs", NeurIPS 2017. Samples as a
-//! function of the vertex follow the random numbers of Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", SC
-//! 2011.
->>>>>>> sampler
 
 mod batches;
 mod levels;

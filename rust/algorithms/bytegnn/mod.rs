@@ -8,8 +8,8 @@
 //!
 //! **Algorithm.** Every vertex of a split is the *centre* of a block. A vertex within `hops` of a centre
 //! joins the block that reaches it first ([`blocks`]). The blocks then go to parts, one after the other
-//! ([`assignment`]). What no block reaches is streamed by LDG into the slack that is left
-//! ([`place_rest`](crate::algorithms::streams::vertices::place_rest)).
+//! ([`assignment`]). LDG streams the vertices that no block reaches into the slack that is left
+//! ([`place_rest`]).
 //!
 //! The paper places blocks in descending order of their largest number of vertices of one split. But centres
 //! keep their own block, so a block has one vertex of any split, its centre. The largest number is 1 in all

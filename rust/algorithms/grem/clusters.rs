@@ -1,7 +1,7 @@
 //! Clusters of the vertices of a large chunk, so that the multilevel partitioner never holds its graph.
 //!
-//! Label propagation under a size constraint, as in [`crate::algorithms::multilevel::coarsening::clustering`], on the
-//! entries as they lie.
+//! Label propagation under a size constraint, as in
+//! [`crate::algorithms::multilevel::coarsening::clustering`], on the entries as they lie.
 
 use super::entries::Entries;
 use crate::base::{Buffer, CancelCheck, NONE, Result, Run, splitmix64};

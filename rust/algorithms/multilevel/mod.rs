@@ -4,33 +4,34 @@
 //! directions of every edge.
 //!
 //! **Memory.** Beside the adjacency, [`Multilevel::needed`]: 12 bytes per entry, or 24 for more than 64
-//! parts, and 80 per vertex and 24 more per vertex and bound. Each thread beyond the first takes 1 MB and 16 bytes per
-//! part, and no more for long lists. The plan is chosen for one thread, so that it does not depend on the threads, and as
-//! many threads work as the rest of the memory allows ([`model::memory`]). The finest graph is the adjacency itself.
-//! Coarser graphs take 8 bytes per entry, and a level that has nearly the entries of the one above it is not
-//! kept. Connections to parts are summed on the fly. Only small graphs have a table of them. Where that is
-//! too much, the largest graphs lie in files ([`driver::semi_external`]).
+//! parts, and 80 per vertex and 24 more per vertex and bound. Each thread beyond the first takes 1 MB and 16
+//! bytes per part, and no more for long lists. The plan is chosen for one thread, so that it does not depend
+//! on the threads, and as many threads work as the rest of the memory allows ([`model::memory`]). The finest
+//! graph is the adjacency itself. Coarser graphs take 8 bytes per entry, and a level that has nearly the
+//! entries of the one above it is not kept. Connections to parts are summed on the fly. Only small graphs
+//! have a table of them. Where that is too much, the largest graphs lie in files ([`driver::semi_external`]).
 //!
-//! **Algorithm.** [`coarsening`] clusters the vertices and contracts the clusters, again and again, until the graph is
-//! small. Recursive bisection partitions that graph ([`driver::scheme::initial`]). During uncoarsening
-//! ([`driver::uncoarsening`]) every level is balanced and refined by a list of [`refinement`] steps.
-//! [`driver::scheme`] says how often each is done, and [`driver::scheme::effort`] how many rounds of improvement follow.
-//! The caps on vertices always hold. [`driver::bounds`] says what becomes of other loads that are still above a
-//! cap in the end, and how every part gets its least number of vertices. A loose bound on volume is
-//! left out at first ([`driver::relaxed_bounds`]).
+//! **Algorithm.** [`coarsening`] clusters the vertices and contracts the clusters, again and again, until the
+//! graph is small. Recursive bisection partitions that graph ([`driver::scheme::initial`]). During
+//! uncoarsening ([`driver::uncoarsening`]) every level is balanced and refined by a list of [`refinement`]
+//! steps. [`driver::scheme`] says how often each is done, and [`driver::scheme::effort`] how many rounds of
+//! improvement follow. The caps on vertices always hold. [`driver::bounds`] treats other loads that are still
+//! above a cap in the end, and gives every part its least number of vertices. A loose bound on volume is left
+//! out at first ([`driver::relaxed_bounds`]).
 //!
-//! If the objective is the communication volume, the partition is refined for it at the end ([`refinement::halo`]). If
-//! parts are on machines, an edge between machines costs more than others ([`driver::process_mapping`]).
+//! If the objective is the communication volume, the partition is refined for it at the end
+//! ([`refinement::halo`]). If parts are on machines, an edge between machines costs more than others
+//! ([`driver::process_mapping`]).
 //!
 //! [`refine`] improves a given partition, and [`update`] keeps most of one where the graph, the bounds or
 //! the number of parts have changed. [`order`] numbers the vertices so that clusters stay together.
 //!
-//! **Folders**, lowest first. [`model`]: what is partitioned and under what, and the memory that each step takes.
-//! [`refinement`]: the steps that improve an assignment. [`coarsening`]: clusters and levels. [`driver`]: what makes a
-//! partition of these.
+//! **Folders**, lowest first. [`model`]: the graph, the problem and the assignment, and the memory that each
+//! step takes. [`refinement`]: the steps that improve an assignment. [`coarsening`]: clusters and levels.
+//! [`driver`]: the way from the parameters to a partition.
 //!
-//! Parts may have different sizes, and vertices may be fixed to parts ([`model::graph`]). In the end parts may be made
-//! connected ([`refinement::fragments`]).
+//! Parts may have different sizes, and vertices may be fixed to parts ([`model::graph`]). In the end parts
+//! may be made connected ([`refinement::fragments`]).
 //!
 //! Weights of records multiply cut and gains. Volumes stay sums of degrees.
 //!

@@ -3,11 +3,11 @@
 //!
 //! **Requirements.** The neighbours of every vertex, in memory or mapped. Weights of the edges are not read.
 //!
-//! **Algorithm.** [`clustering`](super::coarsening::clustering) clusters the vertices under a small cap, the clusters are
-//! contracted, and their graph is clustered under the next cap, until hardly any two clusters have an edge.
-//! Given parts come first: no cluster reaches over the end of a part. The largest clusters keep the order of
-//! their lowest vertices, or of their parts. Then every level sorts its vertices by the place of their
-//! cluster, and by id within it. So what is left of a good order of the ids stays as it is.
+//! **Algorithm.** [`clustering`](super::coarsening::clustering) clusters the vertices under a small cap, the
+//! clusters are contracted, and their graph is clustered under the next cap, until hardly any two clusters
+//! have an edge. Given parts come first: no cluster reaches over the end of a part. The largest clusters keep
+//! the order of their lowest vertices, or of their parts. Then every level sorts its vertices by the place of
+//! their cluster, and by id within it. So what is left of a good order of the ids stays as it is.
 //!
 //! **Memory.** Beside the adjacency 40 bytes per vertex, however many edges there are, and buffers.
 //! Contracted graphs lie in memory if they fit, and in temporary files otherwise. The order is the same.

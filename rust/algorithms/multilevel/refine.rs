@@ -1,4 +1,4 @@
-//! Refinement of any given partition of the vertices, in [`rounds`]: what may be asked for.
+//! The parameters of a refinement of any given partition of the vertices, in [`rounds`].
 
 use std::sync::Arc;
 
@@ -76,11 +76,11 @@ parameters_with_goal! {
     {
         /// Refine any partition of the vertices: fewer cut edges within the same bounds.
         ///
-        /// Vertices move between the parts in rounds, as long as that pays. A partition within its bounds never
-        /// gets worse. One that breaks a bound is brought back within it first, even if that cuts more edges.
-        /// Needs 72 bytes per vertex beside the adjacency (8 bytes per edge), and 8 more for a second bound, 24
-        /// for a third or fourth. If a memory limit is too low for the adjacency, it lies in a temporary file.
-        /// ``objective="halo"`` needs 68 bytes per vertex and up to 16 per edge.
+        /// Vertices move between the parts in rounds, as long as that pays. A partition within its bounds
+        /// never gets worse. One that breaks a bound is brought back within it first, even if that cuts more
+        /// edges. Needs 72 bytes per vertex beside the adjacency (8 bytes per edge), and 8 more for a second
+        /// bound, 24 for a third or fourth. If a memory limit is too low for the adjacency, it lies in a
+        /// temporary file. ``objective="halo"`` needs 68 bytes per vertex and up to 16 per edge.
         ///
         /// Where the partition is an array, or tells no bound of its own, the defaults are those of
         /// :func:`multilevel`.
@@ -91,12 +91,12 @@ parameters_with_goal! {
         ///
         /// Notes
         /// -----
-        /// Source: Gilbert et al., "Jet: Multilevel Graph Partitioning on Graphics Processing Units", SISC 2024,
-        /// with a bound on how far parts may exceed their caps on the way. The result is the same for any number
-        /// of threads.
+        /// Source: Gilbert et al., "Jet: Multilevel Graph Partitioning on Graphics Processing Units", SISC
+        /// 2024, with a bound on how far parts may exceed their caps on the way. The result is the same for
+        /// any number of threads.
         ///
-        /// ``parameters`` of the result hold ``origin``, the algorithm and the parameters of the partition that
-        /// was refined, and ``rounds``.
+        /// ``parameters`` of the result hold ``origin``, the algorithm and the parameters of the partition
+        /// that was refined, and ``rounds``.
         ///
         /// Examples
         /// --------
@@ -107,8 +107,8 @@ parameters_with_goal! {
         /// >>> p.cut_ratio < start.cut_ratio, p.parameters["origin"]["algorithm"]
         /// (True, 'hash')
         pub struct Parameters => "refine", [Vertices], reads weights;
-        /// The partition to begin with: a vertex partition, a path that :func:`open_partition` accepts, or the
-        /// part of each vertex.
+        /// The partition to begin with: a vertex partition, a path that :func:`open_partition` accepts, or
+        /// the part of each vertex.
         partition: Start;
     }
     /// A partition that was made with some needs them again, because it does not keep them.
@@ -118,12 +118,12 @@ parameters_with_goal! {
     /// A partition that was made with some needs them again, because it does not keep them.
     fixed;
     {
-        /// The quantity to minimize. "cut": edges between parts. "halo": copies of vertices in the parts of their
-        /// neighbours. The other of the two may grow. Default: "halo" if the partition was made for that, else
-        /// "cut".
+        /// The quantity to minimize. "cut": edges between parts. "halo": copies of vertices in the parts of
+        /// their neighbours. The other of the two may grow. Default: "halo" if the partition was made for
+        /// that, else "cut".
         objective: Option<Objective>;
-        /// Number of parts on each machine, as in :func:`multilevel`. An edge between machines then counts eight
-        /// times. Default: that of the partition.
+        /// Number of parts on each machine, as in :func:`multilevel`. An edge between machines then counts
+        /// eight times. Default: that of the partition.
         machines: Option<Integers>;
         /// Seconds after which no further round begins. By default time does not matter.
         time_limit: Option<Number>;

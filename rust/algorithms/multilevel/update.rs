@@ -1,5 +1,5 @@
-//! Updates of a partition to a changed graph or another number of parts: what may be asked for, and which
-//! parts go on. [`repartitioning`](super::driver::repartitioning) does the rest.
+//! The parameters of an update of a partition to a changed graph or another number of parts, and the choice
+//! of the parts that go on. [`repartitioning`](super::driver::repartitioning) does the rest.
 
 use std::sync::Arc;
 
@@ -159,13 +159,15 @@ parameters_with_goal! {
         /// Update a partition of the vertices: for a graph that has changed, for more parts or fewer, or for
         /// other bounds. Most vertices keep their parts.
         ///
-        /// New vertices go where their neighbours are. Then vertices move as long as that pays, at most a share
-        /// ``moves`` of those that had a part. Moves that the number of parts and the bounds need are made in any
-        /// case, and a note says so if these are more. With more parts than before, the new ones come last. With
-        /// fewer, parts with few vertices and edges are dissolved, and the last parts take their numbers.
+        /// New vertices go where their neighbours are. Then vertices move as long as that pays, at most a
+        /// share ``moves`` of those that had a part. Moves that the number of parts and the bounds need are
+        /// made in any case, and a note says so if these are more. With more parts than before, the new ones
+        /// come last. With fewer, parts with few vertices and edges are dissolved, and the last parts take
+        /// their numbers.
         ///
-        /// Needs 88 bytes per vertex beside the adjacency (8 bytes per edge), and 8 more for a second bound, 24
-        /// for a third or fourth. If a memory limit is too low for the adjacency, it lies in a temporary file.
+        /// Needs 88 bytes per vertex beside the adjacency (8 bytes per edge), and 8 more for a second bound,
+        /// 24 for a third or fourth. If a memory limit is too low for the adjacency, it lies in a temporary
+        /// file.
         ///
         /// Where the partition is an array, or tells no bound of its own, the defaults are those of
         /// :func:`multilevel`.
@@ -181,8 +183,8 @@ parameters_with_goal! {
         /// Simulations", SC 2000: moves have a price. The result is the same for any number of threads.
         ///
         /// ``parameters`` of the result hold ``moved``, the number of vertices of the graph that had another
-        /// part, ``changed_parts``, the parts that lost or got vertices, and ``old_parts``: for each part the old
-        /// one that it goes on, or None.
+        /// part, ``changed_parts``, the parts that lost or got vertices, and ``old_parts``: for each part the
+        /// old one that it goes on, or None.
         ///
         /// Examples
         /// --------
@@ -194,25 +196,25 @@ parameters_with_goal! {
         /// >>> p.assignment, p.parameters["moved"]
         /// (array([0, 0, 0, 1, 1, 1, 0, 1], dtype=int32), 0)
         pub struct Parameters => "update", [Vertices], reads weights;
-        /// The partition to begin with: a vertex partition, a path that :func:`open_partition` accepts, or the
-        /// part of each vertex. Where vertices have ids, as those of tables do, parts follow the ids. New
-        /// vertices may then have any place, and old ones may be gone. The ids are in a partition directory, or
-        /// with the graph of the partition. Without ids new vertices come behind the others.
+        /// The partition to begin with: a vertex partition, a path that :func:`open_partition` accepts, or
+        /// the part of each vertex. Where vertices have ids, as those of tables do, parts follow the ids. New
+        /// vertices may then have any place, and old ones may be gone. The ids are in a partition directory,
+        /// or with the graph of the partition. Without ids new vertices come behind the others.
         partition: Start;
-        /// A share from 0 to 1: at most ``ceil(moves * n)`` of the n vertices that had a part get another one,
-        /// unless the number of parts or a bound needs more.
+        /// A share from 0 to 1: at most ``ceil(moves * n)`` of the n vertices that had a part get another
+        /// one, unless the number of parts or a bound needs more.
         moves: Number = 0.05;
     }
     /// A partition that was made with some needs them again, one per vertex of the graph.
     balance_on;
     /// Default: those of the partition, if the number of parts is the same.
     sizes;
-    /// A vertex that moves to where it is fixed counts as one that a bound needs. A partition that was made with
-    /// some needs them again, one per vertex of the graph.
+    /// A vertex that moves to where it is fixed counts as one that a bound needs. A partition that was made
+    /// with some needs them again, one per vertex of the graph.
     fixed;
     {
-        /// Number of parts on each machine, as in :func:`multilevel`. An edge between machines then counts eight
-        /// times. Default: that of the partition, if the number of parts is the same.
+        /// Number of parts on each machine, as in :func:`multilevel`. An edge between machines then counts
+        /// eight times. Default: that of the partition, if the number of parts is the same.
         machines: Option<Integers>;
         /// Seed of the groups and the ties: 0 to 2**64 - 1. None is 0.
         seed: Seed;

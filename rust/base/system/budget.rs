@@ -1,8 +1,9 @@
-//! How much memory this process may still take.
+//! The memory that this process may still take.
 
 use super::memory_left;
 
-/// 80 % of what the system leaves this process. A system that does not tell refuses an allocation itself.
+/// 80 % of the memory that the operating system leaves this process. If it does not tell, there is no limit,
+/// and it refuses an allocation itself.
 pub fn available() -> u64 {
     of(memory_left())
 }

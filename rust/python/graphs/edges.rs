@@ -19,7 +19,7 @@ use fastpart::internals::exec::blocks;
 use fastpart::internals::graph::{self, Csr, degrees, extent, find_num_vertices};
 use fastpart::internals::partition::{Graph, Input};
 
-/// What identifies a graph.
+/// The identity of a graph.
 #[pyclass(frozen, get_all, new = "from_fields", from_py_object, module = "fastpart._core")]
 #[derive(Clone)]
 pub struct Identity {

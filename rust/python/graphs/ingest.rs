@@ -30,8 +30,8 @@ fn table_of(frame: &Bound<'_, PyAny>) -> PyResult<Table> {
     unsafe { Table::take(stream.cast()) }.map_err(|error| raise(frame.py(), error))
 }
 
-/// Hands the chunks of a frame to `push`, each with its first row, until one of its rows comes back. Returns that row of the
-/// frame.
+/// Hands the chunks of a frame to `push`, each with its first row, until one of its rows comes back. Returns
+/// that row of the frame.
 fn first_row(
     frame: &Bound<'_, PyAny>,
     mut push: impl FnMut(&Chunk<'_>, u64) -> Result<Option<u64>> + Send,

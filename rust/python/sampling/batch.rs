@@ -44,7 +44,7 @@ pub enum Arrays {
     Typed(TypedSampledBatch),
 }
 
-/// What batches have beside their nodes and the sources of in-edges.
+/// The columns of batches beside their nodes and the sources of in-edges.
 pub(super) struct Columns {
     /// Whether the graph has types.
     pub(super) typed: bool,
@@ -105,7 +105,8 @@ struct Owned(Pooled<Sample>);
 
 /// An array over some of its items.
 fn array<T: Element>(owned: &Bound<'_, Owned>, items: &[T]) -> Py<PyArray1<T>> {
-    // SAFETY: the items are of the object, which keeps them as they are, and nobody else has a reference to it.
+    // SAFETY: the items are of the object, which keeps them as they are, and nobody else has a reference to
+    // it.
     unsafe { array_within(items.as_ptr(), items.len(), owned.clone().into_any()) }.unbind()
 }
 

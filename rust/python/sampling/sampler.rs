@@ -37,7 +37,7 @@ impl Fanouts {
     }
 }
 
-/// Features of the vertices, or of those of each type.
+/// Features of all vertices, or features of each type of vertices.
 #[derive(FromPyObject)]
 pub enum OfTypes {
     One(Py<Features>),
@@ -216,6 +216,6 @@ fn record_weights(weights: &Bound<'_, PyUntypedArray>) -> PyResult<Result<Record
         let text = format!("weights: expected contiguous float32 or float64 of shape (m,), got {dtype}");
         return Err(PyTypeError::new_err(text));
     }
-    // SAFETY: numpy vouches for as many numbers, and the sampler keeps the array.
+    // SAFETY: numpy vouches for `len` numbers, and the sampler keeps the array.
     Ok(unsafe { RecordWeights::new(data(weights), weights.len(), wide) })
 }

@@ -1,20 +1,9 @@
 //! The batches of an epoch, made ahead of their use and handed out in order.
 //!
-<<<<<<< HEAD
 //! Threads take the next step each, as long as it is less than `ahead` steps from the one that is handed out
 //! next, and the batches that wait take no more memory than they may. So at most `ahead` batches wait,
 //! whatever the threads. How large a batch is to be is not known before, so each counts as the largest of the
 //! epoch. An error is handed out in the place of its batch.
-||||||| 3d20a704
-//! Threads take the next step each, as long as it is less than `ahead` steps from the one that is handed out next, and the
-//! batches that wait take no more memory than they may. So at most `ahead` batches wait, whatever the threads. How large a batch is to be is
-//! not known before, so each counts as the largest of the epoch. An error is handed out in the place of its batch.
-=======
-//! Threads take the next step each, as long as it is less than `ahead` steps from the one that is handed out next, and
-//! the batches that wait take no more memory than they may. So at most `ahead` batches wait, whatever the threads. How
-//! large a batch is to be is not known before, so each counts as the largest of the epoch. An error is handed out in
-//! the place of its batch.
->>>>>>> sampler
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -172,16 +161,8 @@ impl Shared {
 }
 
 impl Ahead {
-<<<<<<< HEAD
     /// Starts the threads, with one of the `workers` each. `ahead` is at least 1. Batches take at most
     /// `max_bytes` bytes before they are handed out, but one is always made.
-||||||| 3d20a704
-    /// Starts the threads, with one of the `workers` each. `ahead` is at least 1. Batches take at most `max_bytes` bytes before
-    /// they are handed out, but one is always made.
-=======
-    /// Starts the threads, with one of the `workers` each. `ahead` is at least 1. Batches take at most `max_bytes`
-    /// bytes before they are handed out, but one is always made.
->>>>>>> sampler
     pub fn start(
         maker: Maker,
         steps: Steps,

@@ -196,7 +196,7 @@ mod tests {
         (topology, Arc::new(types))
     }
 
-    /// Nodes of each type: the level and the vertex. Those of two hops that take all in-edges.
+    /// Nodes of each type: the level and the vertex, for two hops that take all in-edges.
     fn nodes(
         graph: &[Vec<(u8, usize)>],
         seeds: &[usize],

@@ -15,7 +15,7 @@ use crate::sampling::random::HopKey;
 use crate::sampling::temporal::{Temporal, TemporalHop};
 use crate::sampling::topology::{Topology, Types, append_ids};
 
-/// What a sampler does.
+/// Settings of a sampler.
 #[derive(Debug)]
 pub struct Settings {
     /// In-edges per vertex in each hop: a number for each relation, one in a graph without types. None: all.
@@ -30,7 +30,7 @@ pub struct Settings {
     pub seed: u64,
     /// Whether a vertex occurs once in the batch, instead of once in a level.
     pub merged: bool,
-    /// What is wanted of in-edges.
+    /// Columns of in-edges.
     pub edges: EdgeColumns,
 }
 
@@ -60,7 +60,7 @@ impl Sampler {
         Ok(Self { topology, types, settings })
     }
 
-    /// What is kept of in-edges.
+    /// Columns of in-edges.
     pub fn edges(&self) -> EdgeColumns {
         self.settings.edges
     }
@@ -87,7 +87,8 @@ impl Sampler {
         ordered
     }
 
-    /// Makes a batch of one type. `runs` says what is asked of the in-edges of a hop, given fanouts and the key.
+    /// Makes a batch of one type. `runs` divides the in-edges of a vertex in a hop, given fanouts and the
+    /// key.
     fn sample_levels<'a, R: Runs>(
         &'a self,
         seeds: Seeds<'_>,
@@ -170,7 +171,7 @@ mod tests {
     /// In-degrees of the first vertices. The others have no in-edges.
     const DEGREES: [usize; 9] = [0, 1, 63, 64, 255, 256, 257, 900, 5000];
 
-    /// A graph that keeps the places of so many in-edges.
+    /// A graph with memory for the places of `items` in-edges.
     fn graph(items: usize) -> Arc<Topology> {
         let (n, mut random) = (6000, Random::new(7, 8));
         let vertices: Vec<i64> = (0..n).map(|id| 3 * id).collect();

@@ -10,8 +10,8 @@ use crate::sampling::levels::sample::{EdgeColumns, Sample};
 use crate::sampling::random::HopKey;
 use crate::sampling::topology::Topology;
 
-/// Makes a batch of one level, whose nodes are `rows`, with all in-edges between them. `check` is asked now and then and
-/// ends the work by an error.
+/// Makes a batch of one level, whose nodes are `rows`, with all in-edges between them. `check` is asked now
+/// and then and ends the work by an error.
 pub fn subgraph(
     topology: &Topology,
     rows: &[u32],

@@ -11,7 +11,8 @@ use crate::sampling::levels::sample::Sample;
 use crate::sampling::topology::Topology;
 use crate::sampling::{methods, temporal};
 
-/// What one thread needs to make batches. Takes 4 bytes per vertex and, in a graph with types, a batch.
+/// Scratch space of one thread that makes batches. Takes 4 bytes per vertex and, in a graph with types, a
+/// batch.
 #[derive(Debug)]
 pub struct Worker {
     /// Rows, picks and relations of the batch.
@@ -22,7 +23,7 @@ pub struct Worker {
     pub(crate) temporal: temporal::Scratch,
     /// The batch level by level, before it is ordered by type.
     pub(crate) levels: Sample,
-    /// For that.
+    /// For the order by type.
     pub(crate) by_type: by_type::Scratch,
 }
 

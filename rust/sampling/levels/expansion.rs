@@ -13,7 +13,7 @@ use crate::sampling::topology::{Part, Topology};
 /// Lists of relations up to this length are brought into the cache before they are picked from.
 const SHORT: usize = 64;
 
-/// What picks in-edges of one list after the other.
+/// Picks in-edges of one list after the other.
 pub(crate) trait Picker {
     /// Lists up to this length are brought into the cache before they are picked from.
     fn short(&self, _asked: Asked) -> usize {
@@ -28,11 +28,11 @@ pub(crate) trait Picker {
     #[inline(always)]
     fn prepare(&self, _asked: Asked, _list: &Target, _part: &Part) {}
 
-    /// Picks in-edges of a list of `part`: all of a target, or those of a relation.
+    /// Picks in-edges of a list of `part`: of all in-edges of a target, or of its in-edges of a relation.
     fn pick(&mut self, asked: Asked, list: &Target, part: &Part, picks: &mut Picks) -> Result<Picked>;
 }
 
-/// What became of a list.
+/// The outcome for a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Picked {
     /// Some of its in-edges were picked.
@@ -53,19 +53,19 @@ impl Picker for All {
 
 /// How in-edges are appended to a batch.
 pub(crate) struct Expansion<'a, R> {
-    /// Of which parts.
+    /// The parts that hold the in-edges.
     pub topology: &'a Topology,
     /// How the in-edges of a vertex are divided.
     pub runs: R,
-    /// Which of their sources.
+    /// How sources become places in the batch.
     pub places: Places,
-    /// What is wanted of them.
+    /// Columns of in-edges.
     pub edges: EdgeColumns,
     /// Ends the work by an error. Asked now and then.
     pub check: &'a dyn Fn() -> Result<()>,
 }
 
-/// What a batch is made with.
+/// Tables from which a batch is made.
 #[derive(Debug)]
 pub(crate) struct Tables {
     /// The rows of the batch.

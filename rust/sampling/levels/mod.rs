@@ -1,4 +1,5 @@
-//! From a level of nodes to the next one: their lists of in-edges, what is picked of these, and its places in the batch.
+//! From a level of nodes to the next one: the lists of in-edges of the nodes, picks of these lists, and the
+//! places of picks in the batch.
 //!
 //! Each step is a loop over many vertices or in-edges, which brings into the cache what the next loop reads.
 

@@ -56,7 +56,7 @@ impl Picks {
         self.edges.push(edge as u64);
     }
 
-    /// Places for as many picks, to be set. [`Self::close`] has to follow.
+    /// Appends `count` picks, which the caller sets. [`Self::close`] has to follow.
     #[inline(always)]
     pub(crate) fn reserve(&mut self, count: usize) -> &mut [u64] {
         let begin = self.edges.len();

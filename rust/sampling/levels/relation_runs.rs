@@ -1,15 +1,16 @@
-//! The lists that are sampled one by one: all in-edges of a vertex or, in a graph with types, those of each relation.
+//! The lists that are sampled one by one: all in-edges of a vertex or, in a graph with types, its in-edges of
+//! each relation.
 //!
-//! In-edges of a vertex are ordered by relation, so those of one relation are a *run*. Without types a vertex has one
-//! run. The loops over vertices have the runs as a type parameter, so that those of a graph without types are compiled
-//! without a loop over runs.
+//! In-edges of a vertex are ordered by relation. All in-edges of one relation are a *run*. Without types a
+//! vertex has one run. The loops over vertices have the runs as a type parameter, so that loops for a graph
+//! without types are compiled without a loop over runs.
 
 use super::targets::Target;
 use crate::base::Result;
 use crate::sampling::random::HopKey;
 use crate::sampling::topology::Types;
 
-/// What is asked of a run in a hop.
+/// The sample that a hop asks of a run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asked {
     /// Number of in-edges.
@@ -19,7 +20,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// Asks for so many in-edges. None: for all.
+    /// Asks for `fanout` in-edges. None: for all.
     pub(crate) fn new(fanout: Option<usize>, key: HopKey) -> Self {
         Self { fanout: fanout.unwrap_or(usize::MAX), key }
     }
@@ -27,13 +28,14 @@ impl Asked {
 
 /// How the in-edges of a vertex are divided.
 pub(crate) trait Runs {
-    /// What is asked of the whole list, if it is not divided.
+    /// The sample of the whole list, if it is not divided.
     fn whole(&self) -> Option<Asked>;
 
     /// Brings into the cache what [`Self::each`] reads.
     fn prefetch(&self, target: &Target);
 
-    /// Calls `visit` with each run of a target that in-edges are wanted of, its relation, and what is asked of it.
+    /// Calls `visit` for each run of a target that in-edges are wanted of: with its relation, the sample, and
+    /// the run.
     fn each(&self, target: &Target, visit: impl FnMut(u16, Asked, &Target) -> Result<()>) -> Result<()>;
 
     /// Appends the relation of in-edges of the batch, if they have one.
@@ -65,7 +67,7 @@ impl Runs for OneRun {
 /// The runs of a graph with types.
 #[derive(Debug)]
 pub(crate) struct RelationRuns<'a> {
-    /// Which in-edges are of which relation.
+    /// The relation of each in-edge.
     pub types: &'a Types,
     /// Number of in-edges of each relation. None: all.
     pub fanouts: &'a [Option<usize>],

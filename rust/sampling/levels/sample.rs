@@ -12,7 +12,7 @@ pub struct Seeds<'a> {
     pub times: &'a [i64],
 }
 
-/// What is kept of each in-edge beside its source.
+/// Columns of in-edges that a batch has beside their sources.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EdgeColumns {
     /// Its id.
@@ -21,7 +21,7 @@ pub struct EdgeColumns {
     pub rows: bool,
 }
 
-/// Which batch of which epoch.
+/// The place of a batch in a training.
 #[derive(Debug, Clone, Copy)]
 pub struct Place {
     /// The epoch.
@@ -30,8 +30,9 @@ pub struct Place {
     pub step: u64,
 }
 
-/// One batch. What is of a type or of a relation lies together, types and relations one after the other. A graph without
-/// types has one of each. Within a type the nodes are those of level 0, the seeds, then those of level 1, and so on.
+/// One batch. Nodes of a type and in-edges of a relation lie together, types and relations one after the
+/// other. A graph without types has one type and one relation. Within a type the nodes of level 0, the seeds,
+/// come first, then the nodes of level 1, and so on.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Sample {
     /// Row of each node, among those of its type.
@@ -40,10 +41,10 @@ pub struct Sample {
     pub ids: Vec<i64>,
     /// Where the nodes of each type begin, and their number.
     pub nodes: Vec<usize>,
-    /// Where the in-edges of each target begin among those of the relation: one number more than there are targets. Nodes
-    /// of the last level are no targets.
+    /// Where the in-edges of each target begin among those of the relation: one number more than there are
+    /// targets. Nodes of the last level are no targets.
     pub indptr: Vec<i32>,
-    /// Where those of each relation begin, and their number.
+    /// Where the numbers of each relation begin in `indptr`, and their number.
     pub targets: Vec<usize>,
     /// The source of each in-edge: its place among the nodes of its type.
     pub indices: Vec<i32>,
@@ -77,7 +78,7 @@ impl Sample {
         *temporal = false;
     }
 
-    /// Refuses more nodes than places can name, and so many `more` in-edges than offsets can.
+    /// Refuses more nodes than places can name, and `more` in-edges if offsets cannot count them.
     pub(crate) fn check_size(&self, more: usize) -> Result<()> {
         let (edges, most) = (self.indices.len() + more, i32::MAX as usize);
         if edges <= most && self.rows.len() <= most {

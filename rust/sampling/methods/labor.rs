@@ -4,9 +4,9 @@
 //! on average, every in-edge is picked with the probability that uniform samples have, and lists that share a
 //! source tend to take it together.
 //!
-//! Short lists are read from front to back. Of long ones only what lies in the places that have small numbers
-//! (`labor_numbers`) is read, in buckets that are made when a list is asked for first (`topology::lists_by_place`).
-//! Which way is taken changes no pick.
+//! Short lists are read from front to back. The places of the sources of a long list are kept once it is
+//! asked for (`topology::lists_by_place`). In the longest lists only the buckets of places that have small
+//! numbers are read (`labor_numbers`). Which way is taken changes no pick.
 //!
 //! Source: Balin and Catalyurek, "Layer-Neighbor Sampling: Defusing Neighborhood Explosion in GNNs",
 //! NeurIPS 2023.

@@ -1,7 +1,7 @@
-//! How in-edges are picked from a list.
+//! The methods by which in-edges are picked from a list.
 //!
-//! A method is a file of this folder, with a type that implements [`Sampling`], and a line of the list below. Its name
-//! is what users pass. `docs/guides/adding-a-sampling-method.md` says what else it needs.
+//! A method is a file of this folder, with a type that implements [`Sampling`], and a line of the list below.
+//! Its name is what users pass. `Sampling` in `python/fastpart/partitions/loader_options.py` has all names.
 
 mod labor_numbers;
 
@@ -18,10 +18,10 @@ use weighted::RecordWeights;
 
 /// A method.
 trait Sampling {
-    /// What a thread needs for it, kept from batch to batch.
+    /// Scratch space of a thread, kept from batch to batch.
     type Scratch: Debug + Default + Send;
 
-    /// What picks the in-edges of a hop.
+    /// Picks the in-edges of a hop.
     type Picker<'a>: Picker;
 
     /// Whether it needs weights of records. Other methods refuse them.
@@ -31,11 +31,12 @@ trait Sampling {
     fn begin<'a>(hop: Hop<'a>, scratch: &'a mut Self::Scratch) -> Result<Self::Picker<'a>>;
 }
 
-/// What a method may read of a hop.
+/// The data of a hop that a method may read.
 pub(crate) struct Hop<'a> {
-    /// Of which parts.
+    /// The parts that hold the in-edges.
     pub topology: &'a Topology,
-    /// Key of its draws. That of a list is in what is asked of the list.
+    /// Key of its draws. A list has a key of its own
+    /// ([`Asked`](crate::sampling::levels::relation_runs::Asked)).
     pub key: HopKey,
     /// Weights of records, if the method takes them.
     pub weights: Option<&'a RecordWeights>,
@@ -82,7 +83,7 @@ macro_rules! methods {
             }
         }
 
-        /// What a thread needs for all methods.
+        /// Scratch space of a thread for all methods.
         #[derive(Debug, Default)]
         pub(crate) struct Scratch {
             $($module: <$module::$Method as Sampling>::Scratch),*

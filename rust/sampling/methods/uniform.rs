@@ -16,7 +16,8 @@ use crate::sampling::levels::relation_runs::Asked;
 use crate::sampling::levels::targets::Target;
 use crate::sampling::topology::part::Part;
 
-/// In-edges of a short list. It is brought into the cache as a whole, and a bit of a word says whether one is picked.
+/// In-edges of a short list. It is brought into the cache as a whole, and a bit of a word says whether one is
+/// picked.
 const SHORT: usize = 64;
 
 /// Samples up to this size are searched from front to back for what they already hold.

@@ -1,7 +1,7 @@
 //! The speed of the disk of some files.
 //!
-//! **Requirements.** As of [`direct_reads`](super::direct_reads). Where files are only read through the page cache,
-//! there are no rates: what is in memory would be measured.
+//! **Requirements.** The requirements of [`direct_reads`](super::direct_reads). Where files are only read
+//! through the page cache, there are no rates: the speed of memory would be measured.
 //!
 //! **Algorithm.** Reads of one length at random or consecutive places of the files, for a given time.
 //! [`DEPTH`] random reads are under way, as for batches. Consecutive reads have 8 MiB under way.

@@ -6,19 +6,20 @@
 //! **Why.** A batch needs few rows of each of many blocks of the disk: 11 times its bytes are read for rows
 //! of 400 bytes in blocks of 4096. In a pack its rows lie behind each other, and nothing else is read.
 //!
-//! **Algorithm.** To write packs, the features are read once, in their order, chunk by chunk. Each chunk goes to its
-//! places in all batches. To read a batch, its rows are sorted. Row number i of the distinct ones is number i of its
-//! piece of the pack, which is read from its begin to its end. A piece has a checksum of its rows, their numbers and
-//! their bytes. It is taken of the bytes that were read, so that a batch of other samples and a damaged piece are
-//! refused.
+//! **Algorithm.** To write packs, the features are read once, in their order, chunk by chunk. Each chunk goes
+//! to its places in all batches. To read a batch, its rows are sorted. Row number i of the distinct ones is
+//! number i of its piece of the pack, which is read from its begin to its end. A piece has a checksum of its
+//! rows, their numbers and their bytes. It is taken of the bytes that were read, so that a batch of other
+//! samples and a damaged piece are refused.
 //!
-//! **Memory.** Writing takes a chunk and the largest piece of it for each thread. Reading takes a piece of 4 MiB, and 12
-//! bytes per row of the batch.
+//! **Memory.** Writing takes a chunk and the largest piece of it for each thread. Reading takes a piece of 4
+//! MiB, and 12 bytes per row of the batch.
 //!
-//! **Parallelism.** Writing: over the chunks, which are written to different places. Reading: over the batches.
+//! **Parallelism.** Writing: over the chunks, which are written to different places. Reading: over the
+//! batches.
 //!
-//! **Complexity.** Writing takes O(n + rows), and a search per chunk and batch. Reading takes O(rows log rows), with
-//! the sort.
+//! **Complexity.** Writing takes O(n + rows), and a search per chunk and batch. Reading takes O(rows log
+//! rows), with the sort.
 //!
 //! Source: Liu et al., "DiskGNN: Bridging I/O Efficiency and Model Accuracy for Out-of-Core GNN Training",
 //! SIGMOD 2025.
@@ -209,10 +210,11 @@ struct Scratch {
     piece: Vec<u8>,
 }
 
-/// What a row adds to the checksum of rows, which is the sum of all: rows are packed in any order.
+/// The term of a row in the checksum of rows. The checksum is the sum of all terms, since rows are packed in
+/// any order.
 #[inline]
 pub(crate) fn checksum(number: u32, row: &[u8]) -> u64 {
-    // The number goes to the high bits, too. Equal rows with numbers that changed places differ.
+    // The number also goes to the high bits. So the sum changes if two rows exchange their numbers.
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
     (xxh3_64(row) ^ u64::from(number).wrapping_mul(ODD)).wrapping_mul(ODD)
 }
@@ -227,8 +229,8 @@ pub struct Pack {
 }
 
 impl Pack {
-    /// Opens a pack of rows of so many bytes, given where the rows of each batch begin, the number of all, and the
-    /// checksums.
+    /// Opens a pack of rows of `row_bytes` bytes. The rows of each batch begin at its `offsets`, whose last
+    /// one is the number of all rows.
     pub fn open(path: &Path, row_bytes: usize, offsets: &[i64], checksums: Vec<u64>) -> Result<Self> {
         let rows = MappedRows::open(path)?;
         let fits = offsets.is_sorted()
@@ -249,8 +251,8 @@ impl Pack {
         Ok(Self { rows, direct, offsets: offsets.iter().map(|&offset| offset as u32).collect(), checksums })
     }
 
-    /// Calls `put` with the bytes of the rows at some places of a batch, and with the place. The rows at these places
-    /// ascend, and are all that the pack has of the batch. Returns the bytes that were read.
+    /// Calls `put` with the bytes of the rows at some places of a batch, and with the place. The rows at
+    /// these places ascend, and are all that the pack has of the batch. Returns the bytes that were read.
     pub(crate) fn read<R: RowId>(
         &self,
         step: usize,

@@ -5,28 +5,12 @@
 //! picked: all subsets with the same probability, or the latest ones by their times, or those of their
 //! sources if edges have none.
 //!
-<<<<<<< HEAD
 //! **Algorithm.** A node is a vertex and the time of the seeds that it belongs to ([`Nodes`]). Draws are a
 //! function of (seed, epoch, step, hop, vertex, time). In-edges do not lie in the order of their times
 //! (`in_edges`).
-||||||| 3d20a704
-//! **Algorithm.** A node is a vertex and the time of the seeds that it belongs to ([`Nodes`]). What is drawn is a function
-//! of (seed, epoch, step, hop, vertex, time). In-edges do not lie in the order of their times (`in_edges`).
-=======
-//! **Algorithm.** A node is a vertex and the time of the seeds that it belongs to ([`Nodes`]). What is drawn is a
-//! function of (seed, epoch, step, hop, vertex, time). In-edges do not lie in the order of their times (`in_edges`).
->>>>>>> sampler
 //!
-<<<<<<< HEAD
 //! In a graph with types each relation of a vertex is a list of its own, with its fanout, and its times lie
 //! in a file of the relation (`ranks`).
-||||||| 3d20a704
-//! In a graph with types each relation of a vertex is a list of its own, with its fanout, and its times lie in a file of the
-//! relation (`ranks`).
-=======
-//! In a graph with types each relation of a vertex is a list of its own, with its fanout, and its times lie in a file
-//! of the relation (`ranks`).
->>>>>>> sampler
 //!
 //! **Memory.** 16 bytes for each in-edge of a target, and 17 to 34 for each node of a level.
 //!
@@ -123,13 +107,13 @@ impl Scratch {
 
 /// One hop of a batch.
 pub(crate) struct TemporalHop<'a, R> {
-    /// Which in-edges are picked.
+    /// The rule by which in-edges are picked.
     pub temporal: &'a Temporal,
-    /// Of which parts.
+    /// The parts that hold the in-edges.
     pub topology: &'a Topology,
     /// How the in-edges of a vertex are divided.
     pub runs: R,
-    /// What is wanted of in-edges.
+    /// Columns of in-edges.
     pub edges: EdgeColumns,
     /// The first node that places count from.
     pub first: usize,

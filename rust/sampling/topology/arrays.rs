@@ -245,8 +245,8 @@ impl<T: Pod> Column<T> {
     }
 }
 
-/// The end of those places that come first in a range and are `within`. The steps of the search double and then halve, so
-/// that few of them suffice for what is near.
+/// The end of the first places of a range that are `within`. The steps of the search double and then halve,
+/// so that a near end takes few steps.
 pub(crate) fn partition_point(places: Range<usize>, within: impl Fn(usize) -> bool) -> usize {
     let (start, len, mut step) = (places.start, places.len(), 1);
     while step < len && within(start + step) {

@@ -88,15 +88,7 @@ impl Search<'_> {
     }
 }
 
-<<<<<<< HEAD
-/// The first place from `start` on, below `end`, whose id is not less than `id`. The ids ascend. The search
-/// takes longer and longer steps, so that a few of them suffice for what is near.
-||||||| 3d20a704
-/// The first place from `start` on, below `end`, whose id is not less than `id`. The ids ascend. The search takes longer
-/// and longer steps, so that a few of them suffice for what is near.
-=======
 /// The first place from `start` on, below `end`, whose id is not less than `id`. The ids ascend.
->>>>>>> sampler
 pub(crate) fn place_of(ids: &Column<i64>, start: usize, end: usize, id: i64) -> usize {
     partition_point(start..end, |place| ids.get(place).is_some_and(|at| at < id))
 }

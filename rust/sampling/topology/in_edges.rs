@@ -13,11 +13,11 @@ use crate::traffic::{BLOCK, DirectedEdge, InEdges};
 /// Vertices that a worker takes at a time.
 const CHUNK: u32 = 1 << 12;
 
-/// The in-edges of the parts, those of each relation on their own. A graph without types has one.
+/// The in-edges of the parts, relation by relation. A graph without types has one relation.
 pub struct TopologyEdges<'a> {
     /// The parts.
     pub topology: &'a Topology,
-    /// What they are of, if the graph has types.
+    /// Their relations, if the graph has types.
     pub types: Option<&'a Types>,
 }
 
@@ -128,7 +128,8 @@ impl InEdges for TopologyEdges<'_> {
 }
 
 impl Topology {
-    /// The rows of in-edges, given the row of the target of each and its id, in a graph of so many records.
+    /// The rows of in-edges, given the row of the target of each and its id, in a graph of `num_records`
+    /// records.
     ///
     /// The in-edges of a vertex are in the order of records, so each is searched among those of its target.
     pub fn edge_rows_of(&self, targets: &[u32], ids: &[i64], num_records: i64) -> Result<Vec<i64>> {

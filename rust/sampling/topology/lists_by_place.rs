@@ -1,8 +1,8 @@
 //! Lists of in-edges with the places of their sources at hand.
 //!
-//! LABOR asks for the in-edges of a list whose sources have places within some intervals (`methods::labor_numbers`). To
-//! read the ids of all sources costs a miss of the cache each. So places are kept, list by list, once a list was asked
-//! for:
+//! LABOR asks for the in-edges of a list whose sources have places within some intervals
+//! (`methods::labor_numbers`). To read the ids of all sources costs a miss of the cache each. So places are
+//! kept, list by list, once a list was asked for:
 //!
 //! - of [`LONG`] in-edges, in the order of the list,
 //! - of [`LONGER`], divided into buckets by the first bits of places, four to eight in-edges each. An entry

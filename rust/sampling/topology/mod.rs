@@ -1,4 +1,4 @@
-//! The in-edges of all vertices, as the parts of a directory hold them.
+//! The in-edges of all vertices, in the parts of a directory or in memory.
 //!
 //! A vertex is a *row*: parts in order, and the inner vertices of each. Tables are indexed by rows, which are
 //! u32 and without gaps. The files of a part name a source by its place among the local vertices of the part.

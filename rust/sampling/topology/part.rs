@@ -1,4 +1,4 @@
-//! One part of a topology: its columns, and what the inner vertices look up in them.
+//! One part of a topology: its columns, and the data of inner vertices that is looked up in them.
 
 use std::any::Any;
 use std::hint::select_unpredictable;

@@ -1,4 +1,4 @@
-//! Where the parts hold the vertices of each type, and what the relations connect.
+//! Where the parts hold the vertices of each type, and which types the relations connect.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -66,8 +66,8 @@ impl Types {
         Ok(Self { ends, relations, segments, of_segment, starts })
     }
 
-    /// The first run among the in-edges of a vertex from `first` up to `end`: its relation, which is larger than that of
-    /// the run `before`, and its end.
+    /// The first run among the in-edges of a vertex from `first` up to `end`: its relation, which is larger
+    /// than that of the run `before`, and its end.
     #[inline(always)]
     pub(crate) fn next_run(
         &self,

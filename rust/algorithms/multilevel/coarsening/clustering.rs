@@ -100,7 +100,8 @@ impl Clustering {
         Ok(Self { cluster_of, count: n })
     }
 
-    /// Calls `visit` with the cluster of each neighbour of `v` outside its own `cluster`, and the weight of the edge.
+    /// Calls `visit` with the cluster of each neighbour of `v` outside its own `cluster`, and the weight of
+    /// the edge.
     #[inline(always)]
     pub(crate) fn each_outside<const D: usize>(
         &self,

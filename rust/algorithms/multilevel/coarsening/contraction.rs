@@ -26,8 +26,8 @@ const BITS: u32 = 31;
 pub(crate) const AHEAD: usize = 2;
 pub(crate) const MOST_AHEAD: usize = 64;
 
-/// Bytes of the contraction of a graph of this size beside its clusters: the members of each, and the coarser graph, which
-/// may be as large.
+/// Bytes of the contraction of a graph of this size beside its clusters: the members of each, and the coarser
+/// graph, which may be as large.
 pub(crate) fn memory(size: &Size) -> u64 {
     size.n.saturating_mul(16 + 8 * size.bounds).saturating_add(size.entries.saturating_mul(8))
 }

@@ -12,8 +12,8 @@
 //! **Replicas** of a divided run spill the sums of their own vertices, each to a file that all of them see.
 //! Each sums a run of the buckets, which it reads from the files of all.
 //!
-//! **Memory.** [`memory`]: 4 bytes per vertex of the coarse graph and what that takes beside its lists; per thread the
-//! buffers of all buckets, and one bucket.
+//! **Memory.** [`memory`]: 4 bytes per vertex of the coarse graph and what that takes beside its lists; per
+//! thread the buffers of all buckets, and one bucket.
 //!
 //! **Disk.** 12 bytes per sum of a vertex, at most one per entry, while it works. 8 per coarse entry
 //! afterwards.
@@ -64,8 +64,8 @@ fn unit(entries: u64) -> u64 {
     UNIT.max(entries / UNITS)
 }
 
-/// Bytes of the contraction of a graph of this size beside its clusters, with one thread: the buckets, and beside the
-/// lists of the coarser graph its offsets, weights and sums of a long list.
+/// Bytes of the contraction of a graph of this size beside its clusters, with one thread: the buckets, and
+/// beside the lists of the coarser graph its offsets, weights and sums of a long list.
 pub(crate) fn memory(size: &Size) -> u64 {
     let (directory, each) = memory_of(size.entries);
     memory_of_vertices(size.n, size.bounds).saturating_add(directory + each)

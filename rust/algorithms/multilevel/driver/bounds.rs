@@ -134,7 +134,8 @@ impl Goal {
         Graph::finest(csr, weigh, run)?.with_fixed(self.labels()).packed(available, run)
     }
 
-    /// Parts of the vertices of a problem, and the number of rounds. `caps_of` gives the caps of other shares: of machines.
+    /// Parts of the vertices of a problem, and the number of rounds. `caps_of` gives the caps of other
+    /// shares: of machines.
     fn parts<const D: usize>(
         &self,
         start: Start,

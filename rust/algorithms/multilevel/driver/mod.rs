@@ -1,5 +1,5 @@
-//! How a partition is made of the parts below: what it begins with, where its levels lie, how many attempts and rounds
-//! it is worth, and how the bounds are kept in the end.
+//! The way from the parameters to a partition: its start, the place of its levels, the number of attempts and
+//! rounds, and the bounds that are enforced in the end.
 
 pub(crate) mod bounds;
 pub(crate) mod process_mapping;
@@ -28,9 +28,9 @@ pub(crate) use symmetry::check_symmetry;
 /// Parameters of the multilevel partitioner.
 #[derive(Debug, Clone)]
 pub struct Multilevel {
-    /// What the partition has to keep, and should have little of.
+    /// The bounds, sizes and fixed vertices to keep, and the objective to minimize.
     pub goal: Goal,
-    /// How much work to do.
+    /// The amount of work.
     pub effort: Effort,
     /// Where the levels lie. By default the first path that fits into memory is taken.
     pub path: Option<Path>,
@@ -58,8 +58,8 @@ impl Multilevel {
         self.validate_plan()
     }
 
-    /// Bytes that a partition in memory needs beside an adjacency of `n` vertices and `entries` entries, with so many
-    /// threads.
+    /// Bytes that a partition in memory by `threads` threads needs, beside an adjacency of `n` vertices and
+    /// `entries` entries.
     pub fn needed(&self, n: u64, entries: u64, threads: usize) -> u64 {
         let (goal, size) = (&self.goal, self.goal.size(n, entries, threads as u64));
         self.scheme()

@@ -40,9 +40,9 @@ use crate::algorithms::multilevel::model::{Builder, Graph, Prices, Problem, Qual
 use crate::base::{Buffer, Error, NONE, Result, reserved, splitmix64};
 use crate::capacity::Load;
 
-/// What an edge between machines costs where the plain partition is improved.
+/// The cost of an edge between machines where the plain partition is improved.
 const PRICE_FROM_PLAIN: u32 = 2;
-/// What an edge between machines costs where the flat partition is improved.
+/// The cost of an edge between machines where the flat partition is improved.
 const PRICE_FROM_FLAT: u32 = 8;
 /// The largest cut between machines, relative to that of the plain partition, and the largest whole cut,
 /// relative to that of the flat one. Above these, edges cost more.

@@ -4,8 +4,8 @@
 //!
 //! **Memory.** [`memory`]: beside the adjacency 72 bytes per vertex, and 8 more per further bound, however
 //! many edges there are. This holds the parts, the best parts so far, and the memory of [`Jet`] and
-//! [`Rebalance`]. With the communication volume as objective, the memory of [`halo`](crate::algorithms::multilevel::refinement::halo) is needed instead. Each thread beyond the first
-//! takes 1 MB and 16 bytes per part.
+//! [`Rebalance`]. With the communication volume as objective, the memory of [`refinement::halo`] is needed
+//! instead. Each thread beyond the first takes 1 MB and 16 bytes per part.
 //!
 //! **Algorithm.** A start that breaks a bound is rebalanced first. If it is far from balanced, its surplus is
 //! dealt out before. Then come rounds. Each begins with the best partition so far and has two steps.
@@ -14,9 +14,9 @@
 //! 2. *Greedy passes* ([`Greedy`]): vertices that gain move, the largest gain first, if the target part keeps
 //!    its caps.
 //!
-//! If the objective is the communication volume, the halo is refined ([`halo`](crate::algorithms::multilevel::refinement::halo)): in even rounds directly, in
-//! odd rounds after Jet. If parts are on machines, an edge between machines costs more than others
-//! ([`prices`](crate::algorithms::multilevel::model::machines)).
+//! If the objective is the communication volume, the halo is refined ([`refinement::halo`]): in even rounds
+//! directly, in odd rounds after Jet. If parts are on machines, an edge between machines costs more than
+//! others ([`Prices`](super::super::model::Prices)).
 //!
 //! The result of a round is kept if it exceeds the caps less, or by the same amount and is better by the
 //! objective. So a start within its bounds never gets worse. Rounds end by the same rules as in
@@ -33,7 +33,7 @@
 //! 2 to 6 % larger. It took at most 47 bytes per vertex beside the parts to start with (n = 2^21, 8 parts,
 //! all vertices initially in one of them).
 //!
-//! **Source.** The source of [`Jet`].
+//! **Source.** See [`refinement::jet`].
 
 use super::scheme::effort::{Effort, Patience, Progress};
 use crate::algorithms::multilevel::model::{Objective, Problem, Size, Solution, copied};
@@ -45,7 +45,7 @@ use crate::base::{Buffer, Result, splitmix64};
 const ITERATIONS: u32 = 8;
 /// See [`Jet::patience`].
 const PATIENCE: u32 = 2;
-/// What Jet may do in a round: see [`Jet::slack`] and [`Jet::lenience`].
+/// The freedom of Jet in a round: see [`Jet::slack`] and [`Jet::lenience`].
 struct Freedom {
     slack: f64,
     lenience: f64,

@@ -1,4 +1,4 @@
-//! What a partition begins with: nothing, given parts, or old parts that most vertices keep.
+//! The start of a partition: nothing, given parts, or old parts that most vertices keep.
 
 use super::process_mapping::Topology;
 use super::repartitioning::OldParts;
@@ -11,10 +11,10 @@ use crate::algorithms::multilevel::refinement::refined;
 use crate::base::{Buffer, Result, Run};
 use crate::capacity::Load;
 
-/// What an edge between machines costs where given parts are improved.
+/// The cost of an edge between machines where given parts are improved.
 const PRICE: u32 = 8;
 
-/// What a partition begins with.
+/// The start of a partition.
 #[derive(Clone, Copy)]
 pub(crate) enum Start<'a> {
     /// Nothing: the graph is coarsened, with levels where the placement says.
@@ -28,7 +28,8 @@ pub(crate) enum Start<'a> {
 }
 
 impl Start<'_> {
-    /// Whether lists are read in the order of the vertices only, since they lie in files or replicas share them.
+    /// Whether lists are read in the order of the vertices only, since they lie in files or replicas share
+    /// them.
     pub(crate) fn is_in_order(self) -> bool {
         match self {
             Start::Anew(_, placement) => placement.plan.path != Path::Memory,
@@ -50,7 +51,7 @@ impl Start<'_> {
         }
     }
 
-    /// Parts of the vertices under so many bounds, and the number of rounds. See [`Scheme::new`].
+    /// Parts of the vertices under `bounds` bounds, and the number of rounds. See [`Scheme::new`].
     pub(crate) fn parts<const D: usize>(
         self,
         problem: &Problem<D>,
@@ -78,8 +79,8 @@ impl Start<'_> {
 pub(crate) struct Machines<'a, const D: usize> {
     /// Number of parts on each.
     pub parts: &'a [u32],
-    /// What each part may weigh if there are as many parts as machines. `None` if machines have different numbers of
-    /// parts, which are all alike.
+    /// Caps of a partition into as many parts as there are machines. `None` if machines have different
+    /// numbers of parts, which are all alike.
     pub plain: Option<&'a [Load<D>]>,
 }
 

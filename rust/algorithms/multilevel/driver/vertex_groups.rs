@@ -355,7 +355,8 @@ mod tests {
 
     const K: u32 = 5;
 
-    /// A graph of random edges, whose groups are pairs of neighbouring ids. Some groups have no part, and part 4 is empty.
+    /// A graph of random edges, whose groups are pairs of neighbouring ids. Some groups have no part, and
+    /// part 4 is empty.
     fn cases() -> impl Iterator<Item = (Graph<'static, 1>, Buffer<u32>, Buffer<u32>)> {
         (0..60).map(|seed| {
             let mut random = Random::new(seed, 0);
@@ -386,7 +387,7 @@ mod tests {
         })
     }
 
-    /// The loads, counted anew.
+    /// The number of vertices of each part.
     fn counted(part_of: &[u32]) -> Vec<Load<1>> {
         (0..K).map(|part| [part_of.iter().filter(|&&own| own == part).count() as u64]).collect()
     }

@@ -52,7 +52,8 @@ impl Bound {
         }
     }
 
-    /// Whether parts that ignore the bound may be a better start than none. See [`loose`](crate::algorithms::multilevel::driver::relaxed_bounds).
+    /// Whether parts that ignore the bound may be a better start than none. See
+    /// [`relaxed_bounds`](super::super::driver::relaxed_bounds).
     pub(crate) fn is_loose(&self) -> bool {
         matches!(self, Bound::Volume(ratio) if *ratio >= LOOSE)
     }
@@ -68,9 +69,9 @@ impl Bound {
     }
 }
 
-/// Declares the parameters of an algorithm that begins with a partition: fields of its own, then the goal, whose
-/// defaults are the bounds of that partition, then fields of its own again. What only this algorithm says of a field of
-/// the goal stands between.
+/// Declares the parameters of an algorithm that begins with a partition: fields of its own, then the goal,
+/// whose defaults are the bounds of that partition, then fields of its own again. Between them stand
+/// sentences on fields of the goal that hold for this algorithm only.
 macro_rules! parameters_with_goal {
     (
         { $($before:tt)* }
@@ -84,32 +85,34 @@ macro_rules! parameters_with_goal {
             /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices. Default: that of the
             /// partition, if it has a cap, else 1.03.
             balance: Option<Ratio>;
-            /// A ratio from 0 to 1: every part gets at least ``floor(min_balance * n / k)`` vertices, and one if it
-            /// is above 0. Default: that of the partition.
+            /// A ratio from 0 to 1: every part gets at least ``floor(min_balance * n / k)`` vertices, and one
+            /// if it is above 0. Default: that of the partition.
             min_balance: Option<Number>;
             /// A ratio >= 1: no part gets a volume, the sum of its degrees + 1, above
-            /// ``ceil(volume_balance * (2 m + n) / k)``, where m counts edges without loops. Default: that of the
-            /// partition, if it bounds its volumes. A ratio of k bounds nothing.
+            /// ``ceil(volume_balance * (2 m + n) / k)``, where m counts edges without loops. Default: that of
+            /// the partition, if it bounds its volumes. A ratio of k bounds nothing.
             volume_balance: Option<Ratio>;
-            /// Weights, or masks, that the parts also share evenly, or a list of them, as in :func:`multilevel`.
+            /// Weights, or masks, that the parts also share evenly, or a list of them, as in
+            /// :func:`multilevel`.
             $(#[doc = $balance_on])*
             balance_on: Weighings;
-            /// A ratio >= 1: no part gets more than ``ceil(balance_on_ratio * W / k)`` of a total weight W. Default:
-            /// that of the partition, else 1.05.
+            /// A ratio >= 1: no part gets more than ``ceil(balance_on_ratio * W / k)`` of a total weight W.
+            /// Default: that of the partition, else 1.05.
             balance_on_ratio: Option<Ratio>;
-            /// How large each part is to be relative to the others, as ``[2, 1, 1]``: k finite numbers above 0. Every
-            /// bound follows them: a part of share s has at most ``ceil(balance * n * s / S)`` vertices, where S is
-            /// the sum of ``sizes``, and at least ``floor(min_balance * n * s / S)``.
+            /// How large each part is to be relative to the others, as ``[2, 1, 1]``: k finite numbers
+            /// above 0. Every bound follows them: a part of share s has at most ``ceil(balance * n * s / S)``
+            /// vertices, where S is the sum of ``sizes``, and at least ``floor(min_balance * n * s / S)``.
             $(#[doc = $sizes])*
             sizes: Option<Sizes>;
-            /// The part that each vertex must be in, or -1 where it is free. All bounds count fixed vertices. More of
-            /// them than the cap of their part are refused (``CapacityError``). If they break another bound, its cap
-            /// is raised.
+            /// The part that each vertex must be in, or -1 where it is free. All bounds count fixed vertices.
+            /// More of them than the cap of their part are refused (``CapacityError``). If they break another
+            /// bound, its cap is raised.
             $(#[doc = $fixed])*
             fixed: Option<Fixed>;
-            /// Whether fragments of parts, which are all connected components of a part but the largest, move to the
-            /// parts around them, as far as the bounds allow. The cut falls with every move. A warning says how many
-            /// fragments stay, and ``components`` of :func:`evaluate` counts them. Default: as the partition.
+            /// Whether fragments of parts, which are all connected components of a part but the largest, move
+            /// to the parts around them, as far as the bounds allow. The cut falls with every move. A warning
+            /// says how many fragments stay, and ``components`` of :func:`evaluate` counts them. Default: as
+            /// the partition.
             connected: Option<Flag>;
             $($behind)*
         }
@@ -117,8 +120,8 @@ macro_rules! parameters_with_goal {
 }
 pub(crate) use parameters_with_goal;
 
-/// The goal that parameters ask for, whose fields it moves. A field may have a default of its own, or be an `Option`. What
-/// is not given is as in [`Goal::new`].
+/// The goal that parameters ask for. Their fields are moved into it. A field may have a default of its own,
+/// or be an `Option`. A value that is not given is that of [`Goal::new`].
 macro_rules! goal {
     ($given:ident) => {{
         let default = $crate::algorithms::multilevel::model::Goal::new($given.k);
@@ -199,7 +202,8 @@ pub struct Goal {
     pub sizes: Option<Vec<f64>>,
     /// The part that each vertex must be in, or [`NONE`]. All are free if it is `None`.
     pub fixed: Option<Arc<Vec<u32>>>,
-    /// Whether fragments of parts move to the parts around them. See [`connected`](crate::algorithms::multilevel::refinement::fragments).
+    /// Whether fragments of parts move to the parts around them. See
+    /// [`fragments`](super::super::refinement::fragments).
     pub connected: bool,
     /// Seed of everything random.
     pub seed: u64,
@@ -258,8 +262,8 @@ impl Goal {
         self.fixed.as_ref().map(|fixed| &fixed[..]).filter(|fixed| fixed.iter().any(|&part| part != NONE))
     }
 
-    /// Bytes of all threads except the first, and of the labels of fixed vertices: of the graph, of its levels, and of one
-    /// problem of groups of parts.
+    /// Bytes of all threads except the first, and of the labels of fixed vertices: of the graph, of its
+    /// levels, and of one problem of groups of parts.
     pub(crate) fn memory(&self, size: &Size) -> u64 {
         let labels = if self.fixed.is_some() { size.n.saturating_mul(12) } else { 0 };
         labels.saturating_add(size.of_threads())

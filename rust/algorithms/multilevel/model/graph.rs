@@ -6,14 +6,13 @@
 //! a neighbour and 4 for the weight of the edge. Weights are above 0. The weights of the adjacency add up to
 //! at most 2^32, so that sums fit.
 //!
-//! In a divided run the lists of some vertices are with other
-//! replicas ([`divided`](super::divided)).
+//! In a divided run the lists of some vertices are with other replicas ([`divided`](super::divided)).
 //!
-//! **Fixed vertices** must be in a given part. Each has the number of that part as its *label*. All others, which are
-//! free, have [`NONE`]. A vertex of a coarser graph has the label of any fixed vertex in it, since clusters hold fixed
-//! vertices of one part at most. A step that moves vertices asks [`Graph::may_move`]. Where groups of parts are
-//! partitioned first, as in recursive bisection, labels name the groups ([`Graph::for_groups`]). They take 4 bytes per
-//! vertex, if any is fixed.
+//! **Fixed vertices** must be in a given part. Each has the number of that part as its *label*. All others,
+//! which are free, have [`NONE`]. A vertex of a coarser graph has the label of any fixed vertex in it, since
+//! a cluster holds fixed vertices of at most one part. A step that moves vertices asks [`Graph::may_move`].
+//! Where groups of parts are partitioned first, as in recursive bisection, labels name the groups
+//! ([`Graph::for_groups`]). They take 4 bytes per vertex, if any is fixed.
 //!
 //! Lists in files are read ahead of each pass over [`Graph::ranges`]. Where the disk is the limit, they are
 //! packed ([`Graph::packed`]), with all entries in the same order.

@@ -1,8 +1,9 @@
 //! The ledger of memory: the sizes that it depends on, and what threads take.
 //!
-//! Each step says beside its code how many bytes it takes for a [`Size`]. The [driver](super::super::driver) adds the
-//! bytes of what is held meanwhile, and takes the maximum of all steps. Numbers are sums of arrays where the arrays are
-//! few, and bounds on measured peaks where they are many. Tests compare them with what a process takes.
+//! Each step says beside its code how many bytes it takes for a [`Size`]. The [driver](super::super::driver)
+//! adds the bytes of what is held meanwhile, and takes the maximum of all steps. Numbers are sums of arrays
+//! where the arrays are few, and bounds on measured peaks where they are many. Tests compare them with what a
+//! process takes.
 //!
 //! The length of the longest list does not count: lists that are long share one array of 4 bytes per vertex
 //! ([`SharedSums`](crate::sets::SharedSums)), which steps always count.
@@ -38,8 +39,8 @@ impl Size {
         (most_threads(self.entries, self.threads) - 1).saturating_mul(each)
     }
 
-    /// Limits the run to as many threads as its budget allows if a size takes this much `memory`. One thread is always
-    /// allowed.
+    /// Limits the run to as many threads as its budget allows if a size takes this much `memory`. One thread
+    /// is always allowed.
     pub fn limit_threads(self, run: &Run, what: &str, memory: impl Fn(&Size) -> u64) {
         let all = run.threads() as u64;
         let fits = |&threads: &u64| memory(&Size { threads, ..self }) <= run.budget();

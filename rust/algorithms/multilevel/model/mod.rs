@@ -1,4 +1,5 @@
-//! What is partitioned, and under what: the graph of a level, the problem, and an assignment of its vertices to parts.
+//! The model of partitioning: the goal, the graph of a level, its problem, an assignment of its vertices to
+//! parts, and the memory that steps take.
 
 pub(crate) mod assignment;
 pub(crate) mod builder;

@@ -1,7 +1,7 @@
 //! A graph, the bounds that a partition of it has to keep, and the objective.
 //!
-//! Every step of the partitioner is given a problem. [`bounds`](crate::algorithms::multilevel::driver::bounds) makes the problem of the given
-//! graph. A level has the same one with its own graph, and perhaps with looser caps.
+//! Every step of the partitioner is given a problem. [`bounds`](super::super::driver::bounds) makes the
+//! problem of the given graph. A level has the same one with its own graph, and perhaps with looser caps.
 
 use std::sync::Arc;
 
@@ -19,7 +19,8 @@ words! {
     pub enum Objective {
         /// Edges between parts.
         Cut = "cut",
-        /// Copies of vertices in the parts of their neighbours: the communication volume. See [`halo`](crate::algorithms::multilevel::refinement::halo).
+        /// Copies of vertices in the parts of their neighbours: the communication volume. See
+        /// [`halo`](super::super::refinement::halo).
         Halo = "halo",
     }
 }

@@ -129,7 +129,7 @@ impl<const D: usize> Refiner<D> for Jet {
         Ok(Some(quality))
     }
 
-    /// Proposals, the best parts, and what [`rebalance`] needs.
+    /// Proposals, the best parts, and the memory of [`rebalance`].
     fn memory(&self, size: &Size) -> u64 {
         size.n.saturating_mul(52 + 8 * size.bounds)
     }

@@ -1,8 +1,8 @@
 //! Refiners: the steps that change an assignment, which are run from a list.
 //!
-//! What a refiner does depends on the problem and on its own parameters only. A new one is a file with an
-//! `impl` of [`Refiner`], and one line in a list: that of a level ([`Scheme`](super::driver::scheme)), or that of a
-//! round ([`rounds`](super::driver::rounds)).
+//! A refiner depends only on the problem and on its own parameters. A new one is a file with an `impl` of
+//! [`Refiner`], and one line in the list of a level ([`scheme`](super::driver::scheme)) or of a round
+//! ([`rounds`](super::driver::rounds)).
 
 pub mod balance;
 pub(crate) mod flows;

@@ -120,8 +120,8 @@ impl<const QUADS: usize> Block for Wide<QUADS> {
         use std::arch::x86_64::*;
         let terms = &terms[..4 * QUADS];
         let (row_u, row_v) = (row_u as i64, row_v as i64);
-        // SAFETY: as `Avx2` says, the processor has the instructions. Each load reads four of the `4 * QUADS` terms. Measured:
-        // twice as fast on 32 parts as what the compiler makes of `Dense`.
+        // SAFETY: as `Avx2` says, the processor has the instructions. Each load reads four of the `4 * QUADS`
+        // terms. Measured: twice as fast on 32 parts as what the compiler makes of `Dense`.
         let (most, equal) = unsafe {
             let (row_u, row_v) = (_mm256_set1_epi64x(row_u), _mm256_set1_epi64x(row_v));
             let (gain_u, gain_v) = (_mm256_set1_pd(gain_u), _mm256_set1_pd(gain_v));
@@ -211,7 +211,7 @@ mod tests {
         })
     }
 
-    /// Of `4 * QUADS` parts.
+    /// Compares the best of `4 * QUADS` parts with that of the oracle.
     fn compare_with_the_oracle<const QUADS: usize>() {
         let mut random = Random::new(0, QUADS as u64);
         for _ in 0..2000 {

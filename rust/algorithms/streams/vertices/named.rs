@@ -1,7 +1,7 @@
 //! The declaration of a vertex stream.
 
-/// A partitioner that is a [`VertexStream`](super::VertexStream) of this rule and balance, in one pass unless it has a
-/// parameter for that.
+/// A partitioner that is a [`VertexStream`](super::VertexStream) of this rule and balance, in one pass unless
+/// it has a parameter for that.
 macro_rules! named {
     (
         $(#[doc = $doc:literal])* $name:ident => $named:literal, $rule:ident, $balance:literal;
@@ -12,14 +12,15 @@ macro_rules! named {
             pub struct $name => $named, [Vertices];
             /// A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices.
             balance: $crate::partition::parameters::Ratio = $balance;
-            /// A second cap, as in :func:`spring`: a vertex must fit under both. Takes 12 bytes more per vertex.
+            /// A second cap, as in :func:`spring`: a vertex must fit under both. Takes 12 bytes more per
+            /// vertex.
             balance_on: Option<$crate::partition::parameters::Weighing>;
             /// A ratio >= 1, as in :func:`spring`: the cap on the weight of a part, relative to the mean.
             balance_on_ratio: $crate::partition::parameters::Ratio = 1.05;
             $($(#[doc = $about])* $passes: $domain = $default;)?
-            /// Number of vertices that are decided against the same state. 1 is the sequential rule of the paper.
-            /// Default: 1 below 2**16 vertices, else 1,024. It changes the result slightly. The number of threads never
-            /// does.
+            /// Number of vertices that are decided against the same state. 1 is the sequential rule of the
+            /// paper. Default: 1 below 2**16 vertices, else 1,024. It changes the result slightly. The number
+            /// of threads never does.
             batch: Option<$crate::partition::parameters::Batch>;
             /// Has no effect. There is no random choice.
             seed: $crate::partition::parameters::Seed;

@@ -44,7 +44,8 @@ pub use effort::Effort;
 const LEAST_ATTEMPTS: u64 = 2;
 /// Entries of a graph that is large.
 const LARGE: u64 = 1 << 22;
-/// Bytes of the levels per entry of the given graph, if it has few parts: a level takes 8 per entry of its own.
+/// Bytes of the levels per entry of the given graph, if it has few parts: a level takes 8 per entry of its
+/// own.
 const ENTRY: u64 = 12;
 /// Bytes of the levels per entry if there are more parts than `FEW_PARTS`.
 const ENTRY_OF_MANY_PARTS: u64 = 24;
@@ -163,8 +164,8 @@ impl Scheme {
         all
     }
 
-    /// Bytes of a partition of a graph of this size in memory, beside its lists and with one thread: the coarser levels
-    /// with the work on them, or the refinement of the given graph, when these are freed.
+    /// Bytes of a partition of a graph of this size in memory, beside its lists and with one thread: the
+    /// coarser levels with the work on them, or the refinement of the given graph, when these are freed.
     pub(crate) fn memory(&self, size: &Size) -> u64 {
         let &Size { n, entries, k, bounds, .. } = size;
         let per_entry = if k > FEW_PARTS { ENTRY_OF_MANY_PARTS } else { ENTRY };

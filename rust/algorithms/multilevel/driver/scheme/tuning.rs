@@ -1,4 +1,5 @@
-//! What each effort means: one row of numbers for each. What is the same for all stands beside the code that uses it.
+//! The numbers of each effort, one row for each. Numbers that all efforts share stand beside the code that
+//! uses them.
 
 use super::effort::Effort;
 
@@ -11,15 +12,16 @@ pub(crate) struct Tuning {
     pub bisections: u64,
     /// Iterations of Jet on a level.
     pub jet_iterations: u32,
-    /// By how many these are fewer on the given graph, where they take most of the time.
+    /// Iterations that are left out on the given graph, where they take most of the time.
     pub fewer_on_given: u32,
     /// Whether FM follows Jet, and a V-cycle the first partition.
     pub fm_and_v_cycle: bool,
     /// Whether flows refine every level, and not only those of the V-cycle.
     pub flows: bool,
-    /// See [`Flows::short`](crate::algorithms::multilevel::refinement::flows::Flows::short).
+    /// See [`Flows::short`](super::Flows::short).
     pub flow_boundary: u64,
-    /// Most rounds that bring parts within a loose bound. `None`: as long as they pay, if lists lie in memory.
+    /// Most rounds that bring parts within a loose bound. `None`: as long as they pay, if lists lie in
+    /// memory.
     pub mending_rounds: Option<u64>,
     /// Passes over the lists of a level that its refinement takes, for the estimate of costs.
     pub refining_passes: f64,

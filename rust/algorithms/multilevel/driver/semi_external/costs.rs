@@ -9,7 +9,7 @@
 //! **Bytes read and written** are expectations: all that passes over lists in files touch. A page cache that
 //! holds the files saves all of the reads. One that holds half of them saves little, since passes read from
 //! front to back. Lists that do not fit into the memory left over are packed
-//! ([`packed`](crate::algorithms::multilevel::model::graph::Graph::packed)), which takes two passes over the plain
+//! ([`Graph::packed`](super::Graph::packed)), which takes two passes over the plain
 //! lists. The size of packed lists depends on the order of the vertices. It is taken to be arbitrary.
 //!
 //! **Seconds** are a sum over the steps: entries times a constant, divided by what the threads are worth. A

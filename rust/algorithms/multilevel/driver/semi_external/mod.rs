@@ -1,10 +1,10 @@
 //! The multilevel partitioner for graphs whose lists do not fit into memory.
 //!
 //! The given graph is clustered and contracted where it lies. Once or twice, as the [`Path`] says, this gives
-//! a level whose lists lie in files, too ([`in_files`](crate::algorithms::multilevel::coarsening::in_files)). Of the edges of the last one, the *top*, a
-//! sample is enough ([`sampling`](crate::algorithms::multilevel::coarsening::sampling)). The top is partitioned as any graph ([`Scheme`]). During uncoarsening
-//! every level is refined by bounded Jet, the given graph included. The memory grows with the vertices, and
-//! with the top.
+//! a level whose lists also lie in files ([`in_files`]). The last of these levels is the *top*, of whose
+//! edges a sample is enough ([`Sample`]). The top is partitioned as any graph ([`Scheme`]). During
+//! uncoarsening every level is refined by bounded Jet, the given graph included. The memory grows with the
+//! vertices, and with the top.
 //!
 //! **Clusters** of the given graph are small and dense. They make up for the loss of choice in the clusters
 //! of the next level, which are larger and rated by weight. The caps of clusters are a share of a part.
@@ -41,11 +41,12 @@ pub(crate) use checkpoints::Checkpoints;
 pub use costs::Costs;
 pub use path::{Path, Plan};
 
-/// Minimum clusters per part on the first level: the cap of a cluster is the weight of a part divided by this.
+/// Minimum clusters per part on the first level: the cap of a cluster is the weight of a part divided by
+/// this.
 const CLUSTERS_OF_GIVEN: u64 = 200;
 /// Minimum clusters per part on the levels after it.
 const CLUSTERS_PER_PART: u64 = 24;
-/// Vertices of a cluster of the first level, at most.
+/// Most weight of a cluster of the first level, in vertices of mean weight.
 const LARGEST: u64 = 1000;
 /// Rounds of label propagation.
 const ROUNDS: u32 = 3;

@@ -101,8 +101,8 @@ impl Plan {
     }
 }
 
-/// Bytes that the levels below a graph of this size take while the last of them is partitioned: clusters of the graph, and
-/// of a level of half as many vertices.
+/// Bytes that the levels below a graph of this size take while the last of them is partitioned: clusters of
+/// the graph, and of a level of half as many vertices.
 pub(crate) fn levels(size: &Size) -> u64 {
     size.n.saturating_mul(10 + 4 * size.bounds)
 }

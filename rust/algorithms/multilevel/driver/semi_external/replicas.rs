@@ -1,10 +1,10 @@
 //! Joint work of the replicas of a divided run: levels whose lists are also divided, and work of the first
 //! replica that the others wait for.
 //!
-//! The replicas sum the lists of clusters together ([`in_files`](crate::algorithms::multilevel::coarsening::in_files)). Each writes those that it has
-//! summed into a file that all of them see, and copies its share of these files to its own disk ([`pieces`]). So
-//! a run of another number of replicas can go on from them. The first replica copies the lists of the top as a whole
-//! and partitions it.
+//! The replicas sum the lists of clusters together ([`in_files`](super::in_files)). Each writes those that it
+//! has summed into a file that all of them see, and copies its share of these files to its own disk
+//! ([`pieces`]). So a run of another number of replicas can go on from them. The first replica copies the
+//! lists of the top as a whole and partitions it.
 
 use std::path::PathBuf;
 

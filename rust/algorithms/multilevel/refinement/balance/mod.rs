@@ -1,8 +1,8 @@
 //! Rebalancing: loads are brought back within their caps, at the least cost for the cut.
 //!
-//! In a round, vertices of parts above their caps move to those that take them at the least loss per relief
-//! ([`overload`]). What they are connected to is counted at the start of the round. If no move
-//! helps, two vertices are exchanged ([`swaps`]).
+//! In a round, vertices of parts above their caps move to the parts that take them at the least loss per
+//! overload relief ([`overload`]). The connections of these vertices are counted at the start of the round.
+//! If no move helps, two vertices are exchanged ([`swaps`]).
 //!
 //! **Far from balanced** starts, such as all vertices in one part, would take a while: every move changes the
 //! keys of many others. [`deal_surplus`] divides them first.

@@ -52,7 +52,8 @@ const EMPTIEST: usize = 4;
 const TARGETS: usize = 4;
 /// The weight of the offers of a part, as a multiple of its surplus.
 const OFFERED: f64 = 1.5;
-/// The same under several bounds, where targets fill up in one way or another.
+/// The weight of the offers of a part under several bounds, as a multiple of its surplus. It is larger
+/// because a target may fill up under any of them.
 const OFFERED_UNDER_BOUNDS: f64 = 3.0;
 /// Minimum number of offers of a part.
 const LEAST_OFFERS: u64 = 16;

@@ -1,7 +1,7 @@
 //! Checkpoints: what a partition with levels in files has found so far, in a directory, so that a killed run
 //! goes on.
 //!
-//! **Steps.** Each is a file of its own, which is there as a whole or not at all ([`AtomicFile`]):
+//! **Steps.** Each is a file of its own, which is there as a whole or not at all ([`output::AtomicFile`]):
 //! `clusters-0` the clusters of the graph, `lists-0` the graph that they make, `clusters-1`, and so on.
 //! `parts-2` are the parts of the top if there are two levels, `parts-1` the refined parts of the level above
 //! it, and `parts-0` the parts of the graph. A step that is there is read instead of made. Every step depends
