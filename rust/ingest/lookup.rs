@@ -67,12 +67,12 @@ impl Lookup {
         for (column, side) in columns.iter().zip(&self.sides) {
             side.kind.check(column)?;
         }
-        if let Some(row) = first_null(&columns, chunk.len()) {
+        if let Some(row) = first_null(&columns, chunk.rows()) {
             return Ok(Some(row));
         }
         let Some(out) = &mut self.out else { return Err(Error::Internal("no unit was begun".into())) };
-        for start in (0..chunk.len()).step_by(ROWS) {
-            let rows = ROWS.min(chunk.len() - start);
+        for start in (0..chunk.rows()).step_by(ROWS) {
+            let rows = ROWS.min(chunk.rows() - start);
             for (side, column) in columns.iter().enumerate() {
                 let declared = &self.sides[side];
                 keys_of(column, declared.kind, start, &mut self.keys[..rows])?;

@@ -75,17 +75,17 @@ impl Spill {
             side.kind.check(column)?;
         }
         let nulls = columns.iter().any(Column::has_nulls);
-        if !keep_nulls && let Some(row) = first_null(&columns, chunk.len()) {
+        if !keep_nulls && let Some(row) = first_null(&columns, chunk.rows()) {
             return Ok(Some(row));
         }
-        for start in (0..chunk.len()).step_by(ROWS) {
-            let rows = ROWS.min(chunk.len() - start);
+        for start in (0..chunk.rows()).step_by(ROWS) {
+            let rows = ROWS.min(chunk.rows() - start);
             for (side, column) in columns.iter().enumerate() {
                 keys_of(column, self.sides[side].kind, start, &mut self.keys[side][..rows])?;
             }
             self.append(rows, |row| nulls && columns.iter().any(|column| column.is_null(start + row)))?;
         }
-        self.records += chunk.len() as u64;
+        self.records += chunk.rows() as u64;
         Ok(None)
     }
 

@@ -186,7 +186,7 @@ mod tests {
         let mut table = through(IdBatch::of_integers(vec![3, u64::MAX, 0], true));
         let chunk = table.next_chunk().unwrap().unwrap();
         let column = chunk.column(0).unwrap();
-        assert!(!column.has_nulls() && chunk.len() == 3 && chunk.column(1).is_err());
+        assert!(!column.has_nulls() && chunk.rows() == 3 && chunk.column(1).is_err());
         assert!(matches!(column.ids, Ids::Integers([3, u64::MAX, 0], true)));
         drop(chunk);
         assert!(table.next_chunk().unwrap().is_none());

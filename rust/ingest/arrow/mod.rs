@@ -206,7 +206,7 @@ impl Drop for Chunk<'_> {
 
 impl Chunk<'_> {
     /// Number of rows.
-    pub fn len(&self) -> usize {
+    pub fn rows(&self) -> usize {
         self.array.length.max(0) as usize
     }
 
@@ -218,7 +218,7 @@ impl Chunk<'_> {
         }
         // SAFETY: the interface promises `n_children` children.
         let column = unsafe { &**self.array.children.add(index) };
-        let len = self.len();
+        let len = self.rows();
         if len == 0 {
             return Ok(Column { ids: Ids::Integers(&[], false), validity: [None, None] });
         }

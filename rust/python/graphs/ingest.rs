@@ -43,7 +43,7 @@ fn first_row(
             if let Some(row) = push(&chunk, at)? {
                 return Ok(Some(at + row));
             }
-            at += chunk.len() as u64;
+            at += chunk.rows() as u64;
             check()?;
         }
         Ok(None)
@@ -86,9 +86,9 @@ impl IdSorter {
         first_row(frame, |chunk, at| {
             let ids = chunk.column(column)?;
             if ids.has_nulls() && null.is_none() {
-                null = (0..chunk.len()).find(|&row| ids.is_null(row)).map(|row| at + row as u64);
+                null = (0..chunk.rows()).find(|&row| ids.is_null(row)).map(|row| at + row as u64);
             }
-            locked(&self.inner).as_mut().ok_or_else(ended)?.push(&ids, chunk.len(), first + at)?;
+            locked(&self.inner).as_mut().ok_or_else(ended)?.push(&ids, chunk.rows(), first + at)?;
             Ok(None)
         })?;
         Ok(null)
