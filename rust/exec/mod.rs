@@ -1,5 +1,5 @@
 //! The few ways in which work is done in parallel, each implemented once. Beside this module only
-//! [`crate::base::run`], which has the pool, and two sorts of the multilevel partitioner name rayon.
+//! [`crate::base::run`], which has the pool, names rayon.
 //!
 //! | does a decision need the state? | must it see its predecessor? | take |
 //! |---|---|---|

@@ -18,11 +18,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use rayon::prelude::*;
-
 use crate::algorithms::multilevel::model::Graph;
 use crate::base::{Buffer, Error, Growing, Result, Run, reserved, splitmix64};
-use crate::exec::{propose, scratches};
+use crate::exec::{propose, scratches, sort_by_key};
 
 /// Steps of work between two polls of the cancel flag.
 const STRIDE: usize = 1 << 14;
@@ -117,7 +115,7 @@ impl<'a, K: Ord + Copy + Send> Moves<'a, K> {
     }
 
     fn of_entries(mut sorted: Vec<Entry<K>>, seed: Option<u64>, run: &'a Run) -> Self {
-        run.install(|| sorted.par_sort_unstable_by(|one, other| other.cmp(one)));
+        sort_by_key(&mut sorted, run, |&entry| Reverse(entry));
         Self { sorted, ..Self::new(seed, run) }
     }
 

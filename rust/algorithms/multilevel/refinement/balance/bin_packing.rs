@@ -12,12 +12,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use rayon::prelude::*;
-
 use crate::algorithms::multilevel::model::{Assignment, Problem, copied};
 use crate::algorithms::multilevel::refinement::move_queue::OrderedF64;
 use crate::base::{Result, reserved};
 use crate::capacity::{Load, minus, plus};
+use crate::exec::sort_by_key;
 
 /// Vertices that are dealt between two polls of the cancel flag.
 const STRIDE: usize = 1 << 12;
@@ -32,7 +31,7 @@ pub(crate) fn deal<const D: usize>(
     let mut order = reserved(graph.len(), "order of the vertices")?;
     order.extend((0..graph.len() as u32).filter(|&v| graph.may_move(v)));
     run.begin("dealing", order.len() as u64);
-    run.install(|| order.par_sort_unstable_by_key(|&v| (Reverse(graph.weight(v)[index]), v)));
+    sort_by_key(&mut order, run, |&v| (Reverse(graph.weight(v)[index]), v));
     // Free vertices leave their parts before they are dealt.
     let mut dealt = problem.assignment(copied(&before.part_of)?)?;
     for &v in &order {
