@@ -154,13 +154,15 @@ impl Picks {
         // Every row is written behind the nodes, and stays there if it is new. So there is no branch.
         let mut nodes = sample.rows.len();
         sample.rows.resize(nodes + self.sources.len(), 0);
-        let rows = &mut sample.rows[..];
-        sample.indices.extend(self.sources.iter().map(|&row| {
+        let (rows, begin) = (&mut sample.rows[..], sample.indices.len());
+        sample.indices.resize(begin + self.sources.len(), 0);
+        // A loop, and no iterator: the compiler does not always inline the closure that would fill it.
+        for (index, &row) in sample.indices[begin..].iter_mut().zip(&self.sources) {
             let (place, new) = ids.place(row);
             rows[nodes] = row;
             nodes += usize::from(new);
-            (first as u32).wrapping_add(place) as i32
-        }));
+            *index = (first as u32).wrapping_add(place) as i32;
+        }
         sample.rows.truncate(nodes);
         sample.check_size(0)
     }
