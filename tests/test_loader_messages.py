@@ -86,6 +86,29 @@ def test_batches_by_messages_are_those_of_files(tmp_path, assignment, k, size):
     assert of_windows[0] == of_windows[1] > of_windows[2] > 0  # rows of several batches are sent once
 
 
+EARLY = """
+import gc, random, time
+gc.disable()  # what a thread leaves behind must not wait for a collection
+random.seed(rank)
+for ahead in (0, 1):
+    messages = stored.loader(remote="messages", fanouts=[4, 3], batch_size=32, ahead=ahead)
+    for _ in range(15):
+        for batch in messages:
+            time.sleep(random.choice([0, 0.003, 0.01, 0.03]))  # other ranks are in the middle of a round
+            break
+        del batch
+        assert len(list(messages)) == len(messages)
+    messages.close()
+"""
+
+
+def test_epochs_left_in_the_middle_of_a_round_keep_no_rank_waiting(tmp_path):
+    _, rows = attributed()
+    fp.VertexPartition(np.arange(300) * 7 % 4, 4).save(tmp_path / "parts", **rows)
+    done = ranks(tmp_path, EARLY, tmp_path / "parts", 3)
+    assert [code for *_, code in done] == [0] * 3, done
+
+
 def machines(tmp_path, size=2):
     """Give each rank a directory with the features of its own parts only."""
     _, rows = attributed()

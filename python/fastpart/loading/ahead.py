@@ -4,14 +4,28 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
 _PATIENCE = 2.0
 """Seconds that :meth:`Ahead.close` waits for the thread. It may wait for a process that is gone."""
+
+
+@contextmanager
+def ended(items: Iterator[T]) -> Generator[Iterator[T]]:
+    """Close an iterator after its use, as far as it can be closed and no thread is reading from it."""
+    try:
+        yield items
+    finally:
+        if not getattr(items, "gi_running", False):
+            getattr(items, "close", _nothing)()
+
+
+def _nothing() -> None:
+    """Do nothing."""
 
 
 class Ahead(Generic[T]):
@@ -35,10 +49,11 @@ class Ahead(Generic[T]):
     def _work(self) -> None:
         error: BaseException | None = None
         try:
-            for item in self._items:
-                if self._closed:
-                    break
-                self._ready.put((item, None))
+            with ended(self._items) as items:
+                for item in items:
+                    if self._closed:
+                        break
+                    self._ready.put((item, None))
         except BaseException as raised:
             error = raised
         try:
@@ -47,6 +62,7 @@ class Ahead(Generic[T]):
             error = error or raised
         if not self._closed:
             self._ready.put((None, error or StopIteration()))
+        error = None  # it refers to this frame, which would keep all that it read from
 
     def __iter__(self) -> Iterator[T]:
         return self

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
+from .ahead import ended
 from .fetching import Fetching
 from .sample import Sample, SampledArrays, entries_of
 
@@ -46,7 +47,7 @@ def with_edge_features(
 ) -> Generator[SampledArrays]:
     """Yield the batches with the features of their in-edges. See :meth:`.fetching.Fetching.filled`."""
     views = (InEdges(batch) for batch in sampled)
-    with closing(fetching.filled(views, together, steps)) as filled:
+    with ended(sampled), closing(fetching.filled(views, together, steps)) as filled:
         for edges, features in filled:
             batch = edges.batch
             if batch.edge_rows is None or features is batch.edge_features:

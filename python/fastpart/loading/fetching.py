@@ -17,7 +17,7 @@ from .. import _core
 from ..core.pairs import distinct
 from ..errors import ParameterError, arg
 from ..partitions.coding import Coding
-from .ahead import Ahead
+from .ahead import Ahead, ended
 from .cached_rows import refuse_large
 from .planning.windows import PlannedRows
 from .rows.cached import Cached
@@ -242,11 +242,12 @@ class Fetching:
         self, batches: Iterator[AnyNodes], together: int, exchange: Exchange
     ) -> Iterator[list[tuple[AnyNodes, Array | None]]]:
         """Yield the batches whose rows are fetched together."""
-        while window := list(islice(batches, together)):
-            with self.counts.timed():
-                rows = self._count([self._absent(self._needed(batch.rows)) for batch in window])
-                found = Cached(RowIndex(rows), Owners(exchange, self._source, self.counts).rows(rows))
-            yield [(batch, self._filled(batch, found)) for batch in window]
+        with ended(batches):
+            while window := list(islice(batches, together)):
+                with self.counts.timed():
+                    rows = self._count([self._absent(self._needed(batch.rows)) for batch in window])
+                    found = Cached(RowIndex(rows), Owners(exchange, self._source, self.counts).rows(rows))
+                yield [(batch, self._filled(batch, found)) for batch in window]
 
     def _filled(self, batch: Nodes, found: Cached | None = None) -> Array | None:
         """Return the features of the nodes of a batch, but for resident ones."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from ..partitions.partition import VertexPartition
 from ..partitions.seeds import Deal, Seeds, Steps, given_rank, rank_of_part
 from ..partitions.temporal import loaded_seeds
 from .agreement import refuse_other_directories
+from .ahead import ended
 from .batch import Batch
 from .cached_rows import cached_edge_rows_of, cached_rows_of, most_accessed_rows, own_rows
 from .edge_rows import with_edge_features
@@ -246,7 +246,7 @@ class Loader:
 
     def _batches(self, epoch: int) -> Iterator[Batch]:
         steps = self._dealt(self.seeds(epoch), epoch)
-        with closing(self.sample(steps, epoch)) as sampled, closing(self.fetch(sampled)) as fetched:
+        with ended(self.sample(steps, epoch)) as sampled, ended(self.fetch(sampled)) as fetched:
             for step, (arrays, x) in enumerate(fetched):
                 yield self.to_device(self._batch(arrays, x, steps, epoch, step))
 

@@ -8,6 +8,7 @@ from contextlib import closing
 from typing import Any
 
 from ... import _core
+from ..ahead import ended
 from ..fetching import Fetching
 
 TypedFilled = tuple[_core.TypedSampledBatch, dict[str, Any]]
@@ -87,7 +88,7 @@ def _filled(
 ) -> Generator[TypedFilled]:
     """Add the features of one type."""
     nodes = (NodesOfType(filled, number) for filled in stream)
-    with closing(fetching.filled(nodes, together, steps)) as found:
+    with ended(stream), closing(fetching.filled(nodes, together, steps)) as found:
         for of_type, x in found:
             of_type.filled[1][name] = x
             yield of_type.filled
