@@ -45,7 +45,7 @@ directory_data, tables
 sources
 graph, staging
 directory_opening
-convert, ingest, relation_weights, typed_splits
+convert, ingest, relation_weights, vertex_splits
 remote
 converted
 opening
@@ -70,9 +70,11 @@ vertex_rows
 typed_parts
 clustering, parts, stored_ids
 stored_graph
+types
 methods
-partition, seeds
-homes, partitioners, sampling, temporal, typed_seeds
+partition
+seeds
+homes, partitioners, sampling, temporal
 order
 """,
     "measures": """

@@ -441,7 +441,7 @@ def test_times_and_fanouts_are_refused(saved):
         fp.ParameterError, match=r"edge_label_time: .*times of edges.*Leave edge_label_time out"
     ):
         next(iter(link_loader(stored, pairs, edge_label_time=torch.tensor([3]))))
-    with pytest.raises(fp.ParameterError, match="'reads' is none of the relations"):
+    with pytest.raises(fp.ParameterError, match="unknown relation 'reads'"):
         fp.pyg.sampler(stored, {"reads": [2]})
     with pytest.raises(fp.ParameterError, match="lacks the edges between parts"):
         fp.pyg.feature_store(authors().saved(stored.folder.parent, halo_hops=0, overwrite=True))

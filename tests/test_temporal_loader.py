@@ -1,6 +1,7 @@
 """Loaders that do not look ahead: times of the directory or of the user, any partition, and what is refused."""
 
 import json
+import pickle
 from functools import partial
 from itertools import chain
 
@@ -31,6 +32,11 @@ def graph():
         "splits": {"train": np.arange(0, N, 2)},
     }
     return records, {"times": times, "edge_times": edge_times, **rows}
+
+
+def test_an_opened_partition_is_pickled_after_its_use(parts):
+    assert len(list(parts.loader(fanouts=[2], temporal="uniform", batch_size=32)))
+    assert pickle.loads(pickle.dumps(parts)) == parts
 
 
 @pytest.fixture(scope="module")

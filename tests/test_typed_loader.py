@@ -159,11 +159,17 @@ def test_seeds_may_be_vertices_of_one_type(saved):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"fanouts": {"likes": [2]}}, "fanouts: 'likes' is none of the relations"),
-        ({"fanouts": {"cites": [2], "writes": [2, 2]}}, "fanouts: expected as many hops for each relation"),
+        ({"fanouts": {"likes": [2]}}, "fanouts: unknown relation 'likes'"),
+        (
+            {"fanouts": {"cites": [2], "writes": [2, 2]}},
+            "fanouts: expected the same number of hops for each relation",
+        ),
         ({"fanouts": {"cites": [2], ("paper", "cites", "paper"): [2]}}, "named twice"),
-        ({"fanouts": {}}, "fanouts: expected as many hops"),
-        ({"fanouts": [2], "input": "venue"}, "input: 'venue' is none of the types author, field, paper"),
+        ({"fanouts": {}}, "fanouts: expected the same number of hops"),
+        (
+            {"fanouts": [2], "input": "venue"},
+            "input: unknown type 'venue'. The types are author, field, paper",
+        ),
         ({"fanouts": [2], "input": "author"}, "vertices: 'author' has no split 'train'"),
         ({"fanouts": [2], "vertices": "other"}, "vertices: no type has a split 'other'"),
         ({"fanouts": [2], "scheduled": True}, "scheduled: it is for graphs without types"),

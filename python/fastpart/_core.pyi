@@ -440,6 +440,22 @@ class Sampler(Generic[_Batch]):
         times: Times | None = None,
         temporal: str = "uniform",
     ) -> Sampler[TypedSampledBatch]: ...
+    @overload
+    def __new__(
+        cls,
+        topology: Topology,
+        fanouts: Sequence[int] | Sequence[Sequence[int]],
+        *,
+        types: Types | None,
+        kind: str = "uniform",
+        seed: int = 0,
+        merged: bool = False,
+        edge_ids: bool = False,
+        edge_rows: bool = False,
+        weights: npt.NDArray[Any] | None = None,
+        times: Times | None = None,
+        temporal: str = "uniform",
+    ) -> Sampler[Any]: ...
     def read_seconds(self) -> tuple[float, float]:
         """Return the seconds of sampling and of copying features since the last call, of all threads."""
     def sample(

@@ -18,7 +18,7 @@ from ..core.parameters import regular, shown, sized
 from ..errors import ParameterError
 from ..graphs.graph import Graph
 from ..graphs.graph_directory import GraphDirectory
-from ..graphs.typed_splits import training_vertices
+from ..graphs.vertex_splits import training_vertices
 from ..machines.partitioning import Place
 from ..machines.starting import at_place
 from ..measures.evaluate import evaluate as measure

@@ -9,16 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..core import parameters
 from ..core.cache_size import CacheSize
 from ..core.parameters import CacheCriterion
-from ..errors import MemoryBudgetError, ParameterError, arg
+from ..errors import MemoryBudgetError, arg
 from ..measures.ranking import Epoch, largest, most_needed_of_others
 from ..measures.row_types import bytes_of_rows, stored_bytes
 from ..partitions.loader_options import Fanouts, FetchingOptions, LoaderOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.seeds import owner_of, seeds_of
-from ..partitions.typed_seeds import edge_keys, relation_fanouts, typed_seeds
+from ..partitions.types import fanouts_of
 from ..store.caches import has_caches, read_cache, write_caches
 
 RowIds = npt.NDArray[np.uint32]
@@ -42,14 +41,8 @@ def save_cache(
 
 def _epoch_of(partition: VertexPartition, fanouts: Fanouts, size: int, input: str | None) -> Epoch:
     """Return an epoch over the training vertices."""
-    if partition.is_typed:
-        hops = relation_fanouts(fanouts, edge_keys(partition))
-        return Epoch(typed_seeds("train", partition, input)[1].rows, hops, size, partition._types)
-    if input is not None:
-        raise ParameterError("input: the graph has no types. Leave it out")
-    splits = (partition.manifest or {}).get("splits", [])
-    seeds = seeds_of("train", partition.parts, partition._topology, splits)
-    return Epoch(seeds.rows, parameters.fanouts_of(fanouts), size)
+    seeds = seeds_of("train", partition, input)
+    return Epoch(seeds.rows, fanouts_of(fanouts, partition), size, partition._types)
 
 
 def cached_rows_of(

@@ -82,8 +82,10 @@ class Loader:
         fanouts: Sequence[int],
         options: LoaderOptions,
         plan: StrPath | None = None,
+        input: str | None = None,
     ) -> None:
         partition.refuse_without_edges()
+        self._given_input = input
         self._take_fanouts(fanouts, partition)
         self.rank, self.world_size = _ranks(options.rank, options.world_size)
         self.device = None if options.device is None else torch.device(options.device)
@@ -158,7 +160,7 @@ class Loader:
 
     def _seeds_of(self, vertices: Any, partition: VertexPartition, options: LoaderOptions) -> Seeds:
         """Return what steps are made of. A subclass may make them of other things than vertices."""
-        seeds = loaded_seeds(vertices, partition, options)
+        seeds = loaded_seeds(vertices, partition, options, self._given_input)
         self.vertices = seeds.ids
         return seeds
 

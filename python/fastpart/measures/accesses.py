@@ -13,14 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..core import parameters
 from ..core.pairs import distinct
 from ..partitions.loader_options import EpochOptions, Fanouts, LoaderOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.sampling import sampling_of
 from ..partitions.seeds import Deal, Seeds, given_rank, rank_of_part
-from ..partitions.temporal import loaded_seeds, with_times
-from ..partitions.typed_seeds import edge_keys, relation_fanouts, typed_seeds
+from ..partitions.temporal import loaded_seeds
+from ..partitions.types import fanouts_of
 
 Rows = npt.NDArray[np.uint32]
 
@@ -89,15 +88,8 @@ class SampledEpochs:
     ) -> Self:
         """Return those of a loader with these options. Threads are those that sample."""
         partition.refuse_without_edges()
-        hops: Sequence[int] | Sequence[Sequence[int]]
-        if partition.is_typed:
-            hops = relation_fanouts(fanouts, edge_keys(partition))
-            repeated = options.input_time is not None
-            seeds = typed_seeds(vertices, partition, input, repeated)[1]
-            seeds = with_times(seeds, vertices, partition, options)
-        else:
-            hops = list(parameters.fanouts_of(fanouts))
-            seeds = loaded_seeds(vertices, partition, options)
+        hops = fanouts_of(fanouts, partition)
+        seeds = loaded_seeds(vertices, partition, options, input)
         return cls.of_seeds(partition, seeds, hops, world_size, options, threads, vertices)
 
     @classmethod
@@ -115,8 +107,8 @@ class SampledEpochs:
         owners = rank_of_part(partition.k, world_size)
         deal = Deal.of(seeds, partition._topology.starts, owners, vertices, options)
         how = sampling_of(partition, options)
-        types = partition._types if partition.is_typed else None
-        return cls(deal, _core.Sampler(partition._topology, fanouts, types=types, **how), threads)
+        sampler = _core.Sampler(partition._topology, fanouts, types=partition._types, **how)
+        return cls(deal, sampler, threads)
 
     def rows(self, epoch: int, rank: int) -> Iterator[Rows]:
         """Yield the distinct rows of each batch of a rank of a plain graph. They ascend."""

@@ -13,8 +13,8 @@ from ..core.frames import pl
 from ..core.inputs import SPLITS
 from ..core.options import RunOptions
 from ..graphs.graph import Graph
-from ..graphs.typed_splits import of_type
 from ..graphs.types import Relation, TypedRanges, VertexType
+from ..graphs.vertex_splits import of_type
 from ..partitions.partition import Partition
 from .ratios import Shares, balance_of, ratio
 

@@ -23,7 +23,7 @@ from ..errors import ParameterError
 from ..graphs.graph import Graph
 from ..graphs.opening import open_graph
 from ..graphs.relation_weights import weighted_by_relation
-from ..graphs.typed_splits import typed_splits
+from ..graphs.vertex_splits import typed_splits
 from ..machines.engine import Engine
 from ..machines.partitioning import Place
 from ..machines.starting import at_place

@@ -15,7 +15,7 @@ from ..partitions.part_files import PartFiles
 from ..partitions.partition import VertexPartition
 from ..partitions.plan import ReadCost
 from ..partitions.seeds import rank_of_part
-from ..partitions.typed_seeds import of_type, type_names
+from ..partitions.types import of_type, type_names
 from .accesses import Rows, SampledEpochs
 
 BLOCK = 4096
@@ -76,13 +76,8 @@ class FeatureFiles:
     @classmethod
     def of(cls, partition: VertexPartition) -> list[FeatureFiles | None]:
         """Return the features of each type. None: a type without features."""
-        topology = partition._topology
-        if not partition.is_typed:
-            return [cls(list(partition.parts), topology, topology.starts)]
-        found = [
-            cls(of_type(partition, name), topology, starts)
-            for name, starts in zip(type_names(partition), partition._types.starts, strict=True)
-        ]
+        types = zip(type_names(partition), partition._rows_by_type.starts, strict=True)
+        found = [cls(of_type(partition, name), partition._topology, starts) for name, starts in types]
         return [each if each.row_bytes else None for each in found]
 
     @property

@@ -17,7 +17,7 @@ from ..errors import ParameterError
 from ..graphs.directory_data import found_in
 from ..graphs.graph import Graph
 from ..partitions.partition import VertexPartition
-from ..partitions.typed_seeds import of_type, type_names
+from ..partitions.types import rows_of_type, type_names
 
 
 @dataclass(frozen=True)
@@ -75,10 +75,7 @@ class RowTypes:
 
 def stored_bytes(partition: VertexPartition) -> list[int] | None:
     """Return the bytes of the features of a row of a directory, by type. None if it has no features at all."""
-    names = type_names(partition)
-    if not names:
-        return [partition.parts[0].feature_bytes] if "features" in (partition.manifest or {}) else None
-    parts = [of_type(partition, name)[0] for name in names]
+    parts = [rows_of_type(partition.parts[0], name) for name in type_names(partition)]
     sizes = [part.feature_bytes if "features" in part._manifest else 0 for part in parts]
     return sizes if any(sizes) else None
 
@@ -101,9 +98,8 @@ def bytes_of_rows(partition: VertexPartition) -> npt.NDArray[np.float32] | float
 
     If there are no features, each row has one.
     """
-    names = type_names(partition)
-    worth = RowTypes.of(names or None, None, stored_bytes(partition)).worth
-    return of_each_row(partition._types, worth) if names else worth[0]
+    worth = RowTypes.of(type_names(partition), None, stored_bytes(partition)).worth
+    return worth[0] if partition._types is None else of_each_row(partition._types, worth)
 
 
 def of_each_row(types: _core.Types, by_type: Sequence[float]) -> npt.NDArray[np.float32]:

@@ -19,7 +19,7 @@ from ..errors import arg
 from ..graphs.graph import Graph
 from ..partitions.loader_options import Fanouts
 from ..partitions.partition import Partition
-from ..partitions.typed_seeds import EdgeKey, relation_fanouts
+from ..partitions.types import EdgeKey, relation_fanouts
 from .row_types import RowTypes
 
 

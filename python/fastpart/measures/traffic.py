@@ -18,7 +18,7 @@ from ..core.protocols import tables
 from ..errors import ParameterError, arg
 from ..graphs.graph import Graph
 from ..graphs.opening import open_graph
-from ..graphs.typed_splits import of_type, splits_by_type, typed_splits
+from ..graphs.vertex_splits import of_type, splits_by_type, typed_splits
 from ..partitions.loader_options import Fanouts
 from ..partitions.partition import (
     EdgePartition,
@@ -28,7 +28,7 @@ from ..partitions.partition import (
 )
 from ..partitions.seeds import Seeds, seeds_of
 from ..partitions.typed_parts import typed_of
-from ..partitions.typed_seeds import edge_keys, type_names, typed_seeds, types_with
+from ..partitions.types import edge_keys, type_names, types_with
 from .counting import counted
 from .ranking import Epoch
 from .row_types import RowTypes, directory_bytes, stored_bytes
@@ -222,7 +222,8 @@ def predict_traffic(
             )
         keys = edge_keys(opened) if opened.is_typed else None
         plan = SamplingPlan.of(fanouts, batch_size, [cache], keys)
-        rows = RowTypes.of(type_names(opened) or None, row_bytes, stored_bytes(opened))
+        names = type_names(opened) if opened.is_typed else None
+        rows = RowTypes.of(names, row_bytes, stored_bytes(opened))
         train = _seeds_of_directory(opened, splits, split, input)
         return summed(_of_directory(opened, plan, train, rows, exact, seed, run), plan, 0, rows)
     whole = open_graph(source, **options)
@@ -281,12 +282,14 @@ def of_input(
     """Return the training vertices of one type. A graph without types has those of all."""
     if graph.types is None:
         if input is not None:
-            raise ParameterError("input: the graph has no types. Leave it out")
+            raise ParameterError(
+                "input: this graph has no types, so all of its vertices are of one. Leave it out"
+            )
         return splits
     train = splits.get("train", np.empty(0, np.int64))
     found = {each.name: of_type(train, each) for each in graph.types}
     if input is not None and input not in found:
-        raise ParameterError(f"input: {input!r} is none of the types {', '.join(found)}")
+        raise ParameterError(f"input: unknown type {input!r}. The types are {', '.join(found)}")
     there = [name for name, ids in found.items() if len(ids)]
     if input is None and len(there) > 1:
         raise ParameterError(f"input: {', '.join(there)} have training vertices. Name one of them")
@@ -304,20 +307,12 @@ def _seeds_of_directory(
 ) -> Seeds:
     """Return the seeds of a training over a directory."""
     partition.refuse_without_edges()
-    topology, parts, manifest = partition._topology, partition.parts, partition.manifest or {}
     vertices: Any = "train"
     if splits is not None:
         vertices = train_of(_given_splits(splits, partition, split)).astype(np.int64)
-    elif not (
-        types_with("train", partition) if partition.is_typed else "train" in manifest.get("splits", [])
-    ):
+    elif not types_with("train", partition):
         raise ParameterError(f"splits: the directory has no training vertices. Pass {arg('splits')}")
-    if partition.is_typed:
-        seeds = typed_seeds(vertices, partition, input)[1]
-    elif input is not None:
-        raise ParameterError("input: the graph has no types. Leave it out")
-    else:
-        seeds = seeds_of(vertices, parts, topology, ["train"])
+    seeds = seeds_of(vertices, partition, input)
     if not len(seeds.ids):
         raise ParameterError(f"splits: the directory has no training vertices. Pass {arg('splits')}")
     return seeds
@@ -338,7 +333,7 @@ def _of_directory(
     options: RunOptions,
 ) -> Sequence[PartTraffic]:
     """Return the traffic of each part of a directory."""
-    types, caches = partition._types if partition.is_typed else None, plan.of_core(rows)
+    types, caches = partition._types, plan.of_core(rows)
     if exact or (exact is None and plan.is_cheap_to_count(len(seeds.ids), partition.num_edges or 0)):
         fanouts = [hop[0] for hop in plan.hops] if types is None else plan.hops
         epoch = Epoch(seeds.rows, fanouts, plan.batch_size, types)

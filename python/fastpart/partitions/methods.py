@@ -241,12 +241,8 @@ class Loadable(StoredGraph):
 
         if self.is_typed:
             return TypedLoader(self, vertices, fanouts=fanouts, options=options, input=input, plan=plan)
-        if input is not None:
-            raise ParameterError(
-                "input: this graph has no types, so all of its vertices are of one. Leave it out"
-            )
         hops = parameters.fanouts_of(fanouts)
-        return Loader(self, vertices, fanouts=hops, options=options, plan=plan)
+        return Loader(self, vertices, fanouts=hops, options=options, plan=plan, input=input)
 
     @taking(PlanOptions)
     def plan(

@@ -91,7 +91,7 @@ class Partition(Savable, Assignment):
     graph: Graph | None = None
     costs: dict[str, Any] | None = None
     _column = "part"
-    _forgotten = ("graph", "_measures", "_topology", "_types")
+    _forgotten = ("graph", "_measures", "_topology", "_types", "_rows_by_type", "_times")
 
     weight_loads: npt.NDArray[np.int64] | None = None
     weight_cap: Cap | None = None

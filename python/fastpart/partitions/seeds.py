@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from .. import _core
 from ..core import parameters
 from ..core.inputs import refuse_repeated
 from ..core.pairs import mixed
 from ..errors import ParameterError, arg
 from .loader_options import EpochOptions
-from .parts import Parts, VertexPartData
+from .partition import VertexPartition
+from .types import ONLY_TYPE, entry_of_type, of_type, type_names, types_with
 
 Ids = npt.NDArray[np.int64]
 
@@ -33,12 +34,15 @@ class Seeds:
         Label of each.
     times : numpy.ndarray or None
         int64: time of each, for temporal samples. A vertex may then occur several times.
+    type : str
+        The type of all of them.
     """
 
     ids: Ids
     rows: npt.NDArray[np.uint32]
     labels: npt.NDArray[Any] | None
     times: Ids | None = None
+    type: str = ONLY_TYPE
 
     def order(self, seed: int, epoch: int) -> Ids:
         """Return a permutation of the positions. It depends on the ids and times, not on their order."""
@@ -143,34 +147,90 @@ class Deal:
 
 
 def seeds_of(
-    vertices: Any,
-    parts: Parts[VertexPartData],
-    topology: _core.Topology,
-    splits: list[str],
-    repeated: bool = False,
+    vertices: Any, partition: VertexPartition, input: str | None = None, repeated: bool = False
 ) -> Seeds:
-    """Return the labelled vertices of a split, or given vertices. Each is there once, unless they may be repeated."""
-    if isinstance(vertices, str):
-        if vertices not in splits:
-            there = ", ".join(map(repr, splits)) or "none"
-            raise ParameterError(
-                f"vertices: the directory has no split {vertices!r}. It has {there}. Save the partition with "
-                f"{arg('splits')}, or pass ids"
-            )
-        masks = [part.labelled(vertices) for part in parts]
-    else:
+    """Return the labelled vertices of a split, or given vertices, of one type.
+
+    Parameters
+    ----------
+    vertices : str or array
+        A split, whose vertices ascend, or ids in their order.
+    partition : VertexPartition
+        The parts.
+    input : str, optional
+        The type. Default: the one that has the split, or that the given vertices are of.
+    repeated : bool
+        Whether given vertices may be there several times.
+    """
+    _refuse_input(input, partition)
+    topology = partition._topology
+    if not isinstance(vertices, str):
         ids = vertex_ids(vertices, topology.num_vertices, "'train', 'val', 'test', ", repeated)
-        return _of_rows(topology.rows_of(ids), parts, topology)
-    places = [
-        np.flatnonzero(mask) + start
-        for mask, start in zip(masks, topology.starts, strict=False)
-        if mask is not None
+        rows = topology.rows_of(ids)
+        return _of_rows(rows, partition, _type_of(rows, partition, input))
+    name = _type_with(vertices, partition) if input is None else input
+    if vertices not in entry_of_type(partition, name).get("splits", []):
+        raise ParameterError(
+            f"vertices: {name!r} has no split {vertices!r}. Save the partition with {arg('splits')}, or pass ids"
+        )
+    pieces = [
+        np.flatnonzero(mask) + (topology.starts[place] + part.first_inner)
+        for place, part in enumerate(of_type(partition, name))
+        if (mask := part.labelled(vertices)) is not None
     ]
-    rows = np.concatenate(places).astype(np.uint32)
-    seeds = _of_rows(rows, parts, topology)
+    seeds = _of_rows(np.concatenate(pieces).astype(np.uint32), partition, name)
     order = np.argsort(seeds.ids)
     labels = None if seeds.labels is None else seeds.labels[order]
-    return Seeds(seeds.ids[order], rows[order], labels)
+    return replace(seeds, ids=seeds.ids[order], rows=seeds.rows[order], labels=labels)
+
+
+def _refuse_input(input: str | None, partition: VertexPartition) -> None:
+    names = type_names(partition)
+    if input is None or input in names:
+        return
+    if not partition.is_typed:
+        raise ParameterError(
+            "input: this graph has no types, so all of its vertices are of one. Leave it out"
+        )
+    raise ParameterError(f"input: unknown type {input!r}. The types are {', '.join(names)}")
+
+
+def _type_with(split: str, partition: VertexPartition) -> str:
+    found = types_with(split, partition)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise ParameterError(
+            f"input: {', '.join(found)} have a split {split!r}. Name one of them with {arg('input')}"
+        )
+    if partition.is_typed:
+        raise ParameterError(
+            f"vertices: no type has a split {split!r}. Save the partition with {arg('splits')}, as "
+            f"{{{type_names(partition)[0]!r}: "
+            "...}, or pass ids"
+        )
+    there = ", ".join(map(repr, entry_of_type(partition, ONLY_TYPE).get("splits", []))) or "none"
+    raise ParameterError(
+        f"vertices: the directory has no split {split!r}. It has {there}. Save the partition with "
+        f"{arg('splits')}, or pass ids"
+    )
+
+
+def _type_of(rows: npt.NDArray[np.uint32], partition: VertexPartition, name: str | None) -> str:
+    """Return the one type of some rows."""
+    names = type_names(partition)
+    if len(names) == 1:
+        return names[0]
+    found: list[int] = np.unique(partition._rows_by_type.locate(rows)[0]).tolist()
+    there = [names[number] for number in found]
+    if name is None and len(there) == 1:
+        return there[0]
+    if name is None or set(there) - {name}:
+        expected = "one type" if name is None else repr(name)
+        raise ParameterError(
+            f"vertices: expected ids of {expected}, got those of {', '.join(there) or 'none'}"
+        )
+    return name
 
 
 def vertex_ids(vertices: Any, n: int, names: str = "", repeated: bool = False) -> Ids:
@@ -194,19 +254,18 @@ def vertex_ids(vertices: Any, n: int, names: str = "", repeated: bool = False) -
     return np.ascontiguousarray(array, np.int64)
 
 
-def _of_rows(rows: npt.NDArray[np.uint32], parts: Parts[VertexPartData], topology: _core.Topology) -> Seeds:
-    starts = topology.starts
-    ids, labels = np.empty(len(rows), np.int64), None
-    owners = owner_of(rows, starts)
-    for part in parts:
-        those = np.flatnonzero(owners == part.index)
-        own = rows[those] - starts[part.index]
-        ids[those] = part.inner[own]
-        if part.labels is not None:
-            if labels is None:
-                labels = np.empty((len(rows), *part.labels.shape[1:]), part.labels.dtype)
-            labels[those] = part.labels[own]
-    return Seeds(ids, rows, labels)
+def _of_rows(rows: npt.NDArray[np.uint32], partition: VertexPartition, name: str) -> Seeds:
+    ids, labels = partition._topology.ids_of(rows), None
+    number, by_type = type_names(partition).index(name), partition._rows_by_type
+    of_type_rows, starts = by_type.locate(rows)[1], by_type.starts[number]
+    for part, (first, end) in zip(of_type(partition, name), pairwise(starts), strict=True):
+        if part.labels is None:
+            continue
+        if labels is None:
+            labels = np.empty((len(rows), *part.labels.shape[1:]), part.labels.dtype)
+        those = np.flatnonzero((of_type_rows >= first) & (of_type_rows < end))
+        labels[those] = part.labels[of_type_rows[those] - first]
+    return Seeds(ids, rows, labels, type=name)
 
 
 def owner_of(rows: npt.NDArray[Any], starts: Ids) -> Ids:

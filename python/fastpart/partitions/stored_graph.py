@@ -6,11 +6,31 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+
 from .. import _core
 from ..core import parameters
 from ..errors import ParameterError, arg, code
 from .parts import Parts, time_files
 from .typed_parts import typed_of
+
+
+class OneType:
+    """Stands for the types of a graph without types: the rows of all vertices are rows of the one type.
+
+    Attributes
+    ----------
+    starts : list of numpy.ndarray
+        As in ``_core.Types``: first row of each part among those of the type, and their number.
+    """
+
+    def __init__(self, topology: _core.Topology) -> None:
+        self.starts = [topology.starts]
+
+    def locate(self, rows: npt.NDArray[np.uint32]) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.uint32]]:
+        """Return the number of the type of each row, and the row among those of the type."""
+        return np.zeros(len(rows), np.uint16), rows
 
 
 class StoredGraph:
@@ -51,10 +71,11 @@ class StoredGraph:
         return _core.Topology([part._folder for part in self.parts])
 
     @cached_property
-    def _types(self) -> _core.Types:
-        """The types of the vertices and in-edges of all parts."""
+    def _types(self) -> _core.Types | None:
+        """The types of the vertices and in-edges of all parts. None: the graph has no types."""
         typed = typed_of(self.parts._manifest)
-        assert typed is not None
+        if typed is None:
+            return None
         numbers = {each.name: number for number, each in enumerate(typed.types)}
         return _core.Types(
             self._topology,
@@ -62,6 +83,11 @@ class StoredGraph:
             [each.first for each in typed.types],
             [(numbers[each.source], numbers[each.target]) for each in typed.edge_types],
         )
+
+    @cached_property
+    def _rows_by_type(self) -> _core.Types | OneType:
+        """The rows of each type."""
+        return self._types or OneType(self._topology)
 
     @cached_property
     def _times(self) -> _core.Times:
@@ -72,4 +98,4 @@ class StoredGraph:
                 f"temporal: {parameters.shown(self.folder or '')} holds no times. Save the partition with "
                 f"{arg('edge_times')} or {arg('times')}"
             )
-        return _core.Times(self._topology, vertices, edges, self._types if self.is_typed else None)
+        return _core.Times(self._topology, vertices, edges, self._types)

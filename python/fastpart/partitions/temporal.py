@@ -19,16 +19,14 @@ NO_TIME = np.iinfo(np.int64).min
 """Stands for no time in a directory."""
 
 
-def loaded_seeds(vertices: Any, partition: VertexPartition, options: TemporalOptions) -> Seeds:
-    """Return the seeds of a loader, given its options, with their times if its samples are temporal."""
-    splits, topology = (partition.manifest or {}).get("splits", []), partition._topology
-    repeated = options.input_time is not None
-    seeds = seeds_of(vertices, partition.parts, topology, splits, repeated)
-    return with_times(seeds, vertices, partition, options)
+def loaded_seeds(
+    vertices: Any, partition: VertexPartition, options: TemporalOptions, input: str | None = None
+) -> Seeds:
+    """Return the seeds of a loader, given its options. If its samples are temporal, they have times.
 
-
-def with_times(seeds: Seeds, vertices: Any, partition: VertexPartition, options: TemporalOptions) -> Seeds:
-    """Return seeds with their times if samples are temporal: those of the user, or those of the directory."""
+    These are the times that the user gives, or those of the directory.
+    """
+    seeds = seeds_of(vertices, partition, input, options.input_time is not None)
     times = given_times_of(options)
     if options.temporal is None:
         return seeds

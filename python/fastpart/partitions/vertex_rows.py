@@ -14,6 +14,9 @@ from .part_files import Array, Ids, PartFiles
 class VertexRows(PartFiles):
     """One row per inner vertex of a part, or of one type of them. What was not saved is None."""
 
+    first_inner: int = 0
+    """Local id of the first of these vertices in the part."""
+
     @cached_property
     def features(self) -> Array | None:
         """One row per inner vertex. Coded ones are decoded, all of the part."""

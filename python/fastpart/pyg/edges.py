@@ -15,7 +15,7 @@ from torch_geometric.data.graph_store import EdgeLayout
 from ..errors import FastpartError
 from ..partitions.partition import VertexPartition
 from ..partitions.parts import VertexPartData
-from ..partitions.typed_seeds import EdgeKey
+from ..partitions.types import EdgeKey
 
 Ids = npt.NDArray[np.int64]
 

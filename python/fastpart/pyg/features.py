@@ -15,7 +15,7 @@ from .. import _core
 from ..errors import FastpartError
 from ..partitions.part_files import PartFiles
 from ..partitions.partition import VertexPartition
-from ..partitions.typed_seeds import EdgeKey
+from ..partitions.types import EdgeKey
 
 Ids = npt.NDArray[np.int64]
 Group = str | EdgeKey | None

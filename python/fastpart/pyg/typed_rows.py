@@ -14,8 +14,8 @@ from ..export.common import in_edges, inner_edges_of
 from ..graphs.types import EdgeType, VertexType
 from ..partitions.partition import VertexPartition
 from ..partitions.parts import VertexPartData
-from ..partitions.typed_parts import RelationData, TypeData
-from ..partitions.typed_seeds import EdgeKey, of_type
+from ..partitions.typed_parts import RelationData
+from ..partitions.types import EdgeKey, of_type
 from .edges import InEdges
 from .features import VertexRows
 
@@ -32,18 +32,18 @@ class RowsOfType(VertexRows):
     def __len__(self) -> int:
         return self._type.n
 
-    def _parts(self) -> list[TypeData]:
+    def _parts(self) -> Any:
         return of_type(self._partition, self._type.name)
 
     @property
     def starts(self) -> Ids:
         """First row of each part among those of the type, and their number."""
-        return self._partition._types.starts[self._number]
+        return self._partition._rows_by_type.starts[self._number]
 
     def rows_of(self, ids: Ids) -> npt.NDArray[Any]:
         """Return the row of each id in the files of the parts, one behind the other."""
         rows = self._partition._topology.rows_of(vertices_of(ids, self._type, "index"))
-        return self._partition._types.locate(rows)[1]
+        return self._partition._rows_by_type.locate(rows)[1]
 
 
 class RowsOfRelation(VertexRows):

@@ -17,7 +17,7 @@ from ..graphs.types import EdgeType, VertexType
 from ..loading.links import rows_without
 from ..partitions.loader_options import Fanouts
 from ..partitions.partition import VertexPartition
-from ..partitions.typed_seeds import EdgeKey, edge_keys, relation_fanouts
+from ..partitions.types import EdgeKey, edge_keys, relation_fanouts
 from .pairs import Types
 from .sampling import PartitionSampler, row_and_col
 from .typed_rows import vertices_of

@@ -18,7 +18,7 @@ from ..loading.rows.embeddings import Embeddings
 from ..loading.rows.source import RowIds
 from ..partitions.partition import VertexPartition
 from ..partitions.seeds import owner_of
-from ..partitions.typed_seeds import of_type, type_names
+from ..partitions.types import of_type, range_of_type, type_names
 from .embedding_table import EmbeddingTable, files_of
 from .file_names import EMBEDDINGS
 from .learning.validation import BROKEN, is_better
@@ -40,7 +40,7 @@ class TypeVertices:
 
     def __init__(self, partition: VertexPartition, name: str) -> None:
         self._topology = partition._topology
-        self.starts = np.asarray(partition._types.starts[type_names(partition).index(name)], np.int64)
+        self.starts = np.asarray(partition._rows_by_type.starts[type_names(partition).index(name)], np.int64)
         inside = [part.first_inner for part in of_type(partition, name)]
         self.firsts = self._topology.starts[:-1] + np.array(inside, np.int64)
 
@@ -171,18 +171,18 @@ class LearnedRows:
     def write(self) -> None:
         """Write the rows of each type by id, for :func:`written`. All processes call it."""
         for name, table in self._tables.items():
-            parts = of_type(self._partition, name)
+            parts, vertices = of_type(self._partition, name), range_of_type(self._partition, name)
             file = self._folder / _folder_of(name) / EMBEDDINGS
             new = file.with_name(f".{EMBEDDINGS}.new")
             if is_first():
                 new.parent.mkdir(parents=True, exist_ok=True)
-                shape = (parts[0].type.n, *table.row_shape)
+                shape = (len(vertices), *table.row_shape)
                 new.unlink(missing_ok=True)  # of a kill, or a link
                 np.lib.format.open_memmap(new, "w+", table.dtype, shape).flush()
             barrier()
             rows = np.lib.format.open_memmap(new, "r+")
             for part in self._own:
-                rows[parts[part].inner - parts[part].type.first] = table.of_part(part)
+                rows[parts[part].inner - vertices.start] = table.of_part(part)
             rows.flush()
             barrier()
             if is_first():

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..partitions.typed_seeds import EdgeKey
+from ..partitions.types import EdgeKey
 
 TALLY = 4
 """Numbers of :meth:`Task.tally`."""

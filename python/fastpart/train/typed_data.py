@@ -14,7 +14,7 @@ from ..errors import ParameterError, arg, code
 from ..partitions.partition import PartitionSource, directory_of
 from ..partitions.parts import VertexPartData
 from ..partitions.typed_parts import TypeData
-from ..partitions.typed_seeds import edge_keys, relation_fanouts, type_names, types_with
+from ..partitions.types import edge_keys, relation_fanouts, type_names, types_with
 from ..store import open_partition
 from .data import Dataset, saving, width_of
 from .options import Options

@@ -30,7 +30,7 @@ from ..loading.typed.fetching import TypedFetching
 from ..partitions.parts import VertexPartData
 from ..partitions.seeds import rank_of_part
 from ..partitions.typed_parts import TypeData
-from ..partitions.typed_seeds import of_type
+from ..partitions.types import of_type
 from .blocks import Block, Blocks, VertexMask, piece
 from .graphs.typed_rows import TypedRows
 from .inference import EDGES, FEW, ExactOutputs, Fits, Outputs, numbers_of
@@ -53,7 +53,7 @@ Rows = dict[str, _core.Features | None]
 class InEdgesOfType:
     """The inner vertices of a type in a part, and where the in-edges of each begin."""
 
-    def __init__(self, part: VertexPartData, of: TypeData) -> None:
+    def __init__(self, part: VertexPartData, of: VertexPartData | TypeData) -> None:
         self._part, self._first, self.num_inner = part, of.first_inner, of.num_inner
 
     @property

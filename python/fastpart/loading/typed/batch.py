@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ...core.calls import called_well
-from ...partitions.typed_seeds import EdgeKey
+from ...partitions.types import EdgeKey
 from ..dropout import dropout
 
 

@@ -13,7 +13,7 @@ from ...partitions.partition import VertexPartition
 from ...partitions.parts import VertexPartData
 from ...partitions.seeds import owner_of
 from ...partitions.typed_parts import RelationData, TypeData
-from ...partitions.typed_seeds import EdgeKey, edge_keys, type_names
+from ...partitions.types import EdgeKey, edge_keys, type_names
 from ..remote import RowFiles
 
 Ids = npt.NDArray[np.int64]
@@ -105,7 +105,7 @@ class TypedEdgeFeatures:
         self._relations: dict[EdgeKey, RelationFeatures] = {}
         for key in self._keys:
             if first.of_relation(key[1]).stored_type("edge_features") is not None:
-                starts = np.asarray(partition._types.starts[self._types.index(key[2])], np.int64)
+                starts = np.asarray(partition._rows_by_type.starts[self._types.index(key[2])], np.int64)
                 self._relations[key] = RelationFeatures(partition, key[1], key[2], starts)
 
     def of_sample(self, sample: _core.TypedSampledBatch) -> dict[EdgeKey, npt.NDArray[Any]]:

@@ -18,7 +18,7 @@ from ...measures.ranking import Epoch
 from ...partitions.loader_options import Fanouts, LinkOptions, LoaderOptions
 from ...partitions.partition import VertexPartition
 from ...partitions.seeds import Seeds, Steps, rank_of_part
-from ...partitions.typed_seeds import EdgeKey, of_type
+from ...partitions.types import EdgeKey, of_type
 from ..links import LinkLoader, LinkSteps, edges_of
 from ..negatives import AllVertices
 from ..timed_edges import EarlierVertices, times_of
@@ -151,7 +151,7 @@ class TypedLinkLoader(LinkLoader, TypedLoader):
     ) -> TypedLinkBatch:
         assert isinstance(steps, LinkSteps)
         places, labels = self._pairs(steps, step)
-        numbers = self._types.locate(steps.roots(step)[0])[0]
+        numbers = self._rows_by_type.locate(steps.roots(step)[0])[0]
         within = np.empty(len(numbers), np.int64)
         for number in np.unique(numbers):
             those = numbers == number

@@ -19,8 +19,8 @@ from ...partitions.loader_options import Fanouts, LoaderOptions
 from ...partitions.partition import VertexPartition
 from ...partitions.sampling import sampling_of
 from ...partitions.seeds import Seeds, Steps, owner_of
-from ...partitions.temporal import with_times
-from ...partitions.typed_seeds import EdgeKey, edge_keys, of_type, relation_fanouts, type_names, typed_seeds
+from ...partitions.temporal import loaded_seeds
+from ...partitions.types import EdgeKey, edge_keys, of_type, relation_fanouts, type_names
 from ..agreement import refuse_other_directories
 from ..cached_rows import cached_rows_of
 from ..loader import Loader
@@ -107,20 +107,18 @@ class TypedLoader(Loader):
         for name, value in {**{name: getattr(options, name) for name in _ONLY_PLAIN}, "plan": plan}.items():
             if value:
                 raise ParameterError(f"{name}: it is for graphs without types. Leave it out")
-        self._given_input = input
         self.types, self.edge_types = type_names(partition), edge_keys(partition)
-        self._types = partition._types
-        super().__init__(partition, vertices, fanouts=fanouts, options=options)  # type: ignore[arg-type]  # of relations
+        self._types, self._rows_by_type = partition._types, partition._rows_by_type
+        super().__init__(partition, vertices, fanouts=fanouts, options=options, input=input)  # type: ignore[arg-type]  # of relations
         self._of_edges = TypedEdgeFeatures(partition) if options.edge_ids else None
 
     def _take_fanouts(self, fanouts: Any, partition: VertexPartition) -> None:
         self.fanouts = relation_fanouts(fanouts, self.edge_types)
 
     def _seeds_of(self, vertices: Any, partition: VertexPartition, options: LoaderOptions) -> Seeds:
-        repeated = options.input_time is not None
-        self.input, seeds = typed_seeds(vertices, partition, self._given_input, repeated)
-        self.vertices = seeds.ids
-        return with_times(seeds, vertices, partition, options)
+        seeds = loaded_seeds(vertices, partition, options, self._given_input)
+        self.input, self.vertices = seeds.type, seeds.ids
+        return seeds
 
     def _fetching_of(  # type: ignore[override]  # one for each type
         self, partition: VertexPartition, owners: npt.NDArray[np.int64], options: LoaderOptions
@@ -137,7 +135,7 @@ class TypedLoader(Loader):
                     options,
                     together,
                 )
-                for name, starts in zip(self.types, self._types.starts, strict=True)
+                for name, starts in zip(self.types, self._rows_by_type.starts, strict=True)
             }
         )
         if options.cache is not None or fetching.by_messages:
@@ -164,7 +162,7 @@ class TypedLoader(Loader):
             return
         scores = self._epoch_of().expected_steps(self._topology, self._own)
         rows = np.argsort(-scores, kind="stable").astype(np.uint32)
-        numbers, of_type_rows = self._types.locate(rows)
+        numbers, of_type_rows = self._rows_by_type.locate(rows)
         sizes = np.array(list(self.fetching.row_bytes.values()))[numbers]
         here = self._own[owner_of(rows, self._topology.starts)]
         for number, fetching in enumerate(self.fetching.of_type.values()):

@@ -17,7 +17,7 @@ from ...core.vertex_tables import InOrder
 from ...errors import ParameterError, arg
 from ...graphs.graph import Graph
 from ...graphs.opening import open_graph
-from ...graphs.typed_splits import typed_splits
+from ...graphs.vertex_splits import typed_splits
 from ...partitions.partition import EdgePartition, Partition
 from ..row_types import RowTypes, directory_bytes
 from ..sampling_plan import SamplingPlan, edge_keys_of, traffic_of

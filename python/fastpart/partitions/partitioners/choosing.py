@@ -19,7 +19,7 @@ from ...errors import ParameterError, arg
 from ...graphs.graph import Graph
 from ...graphs.opening import open_graph
 from ...graphs.relation_weights import checked_relation_weights, weighted_by_relation
-from ...graphs.typed_splits import training_vertices
+from ...graphs.vertex_splits import training_vertices
 from ...machines.engine import Engine
 from ...machines.starting import at_place
 from ..partition import EdgePartition, VertexPartition

@@ -13,7 +13,7 @@ from ...core.notes import log
 from ...core.parameters import meant
 from ...errors import ParameterError, arg
 from ...graphs.graph import Graph
-from ...graphs.typed_splits import training_vertices
+from ...graphs.vertex_splits import training_vertices
 
 ALL = "types"
 """Stands for all types that have vertices."""

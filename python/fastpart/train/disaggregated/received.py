@@ -40,7 +40,7 @@ class ReceivedSteps:
     def __init__(self, dataset: Dataset, file: Path, owners: Ids) -> None:
         settings = Settings.load(file)
         self._topology, self._rank = dataset.topology, rank()
-        seeds = seeds_of("train", dataset.partition.parts, dataset.topology, dataset.manifest["splits"])
+        seeds = seeds_of("train", dataset.partition)
         assert seeds.labels is not None
         order = np.argsort(seeds.rows)
         self._sorted, self._labels = seeds.rows[order], seeds.labels[order]

@@ -101,8 +101,7 @@ class Source:
         partition = open_partition(settings.source)
         assert isinstance(partition, VertexPartition)
         self.partition, self.topology = partition, partition._topology
-        manifest = partition.manifest or {}
-        self._seeds = seeds_of("train", partition.parts, self.topology, manifest.get("splits", []))
+        self._seeds = seeds_of("train", partition)
         self.schedule = Schedule(
             self._seeds,
             self.topology.starts,

@@ -13,7 +13,7 @@ from ...errors import ParameterError, code
 from ...graphs.types import TypedRanges
 from ...loading.links import edges_of
 from ...partitions.typed_parts import typed_of
-from ...partitions.typed_seeds import edge_keys, type_names
+from ...partitions.types import edge_keys, type_names
 from ..data import width_of
 from ..link_prediction.dataset import LinkDataset
 from ..options import Options

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ...loading import TypedBatch
-from ...partitions.typed_seeds import of_type
+from ...partitions.types import of_type
 from ..embedding_table import numbers_of_rows
 from ..graphs.typed_rows import TypedRows
 from ..jobs.worker import Place
@@ -52,7 +52,7 @@ class EncodedVertices:
     ) -> None:
         assert isinstance(dataset.task, TypedTask)
         self._dataset, self._task, self._learner, self._steps = dataset, dataset.task, learner, steps
-        self._types, self._own = dataset.partition._types, np.flatnonzero(owners == rank()).tolist()
+        self._types, self._own = dataset.partition._rows_by_type, np.flatnonzero(owners == rank()).tolist()
         edge_attr = takes_edge_attr(learner.network.encoder)
         self._loader = FactLoader(dataset, steps, options, edge_attr)
         self._loader.keep(device(), options.resident)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ...loading import TypedBatch
-from ...partitions.typed_seeds import EdgeKey
+from ...partitions.types import EdgeKey
 from ..neighbourhood import dropped_by
 from .kernels import CPU, Ids, Kernel
 

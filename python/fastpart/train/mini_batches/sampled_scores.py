@@ -11,7 +11,6 @@ import torch
 from torch import nn
 
 from ...partitions.seeds import seeds_of
-from ...partitions.typed_seeds import typed_seeds
 from ..data import Dataset
 from ..inference import numbers_of
 from ..jobs.worker import Place
@@ -118,9 +117,8 @@ def _known(dataset: Dataset, split: str) -> npt.NDArray[np.int64]:
     """Return the labelled vertices of a split, none if there is no such split."""
     if split not in dataset.known.get("splits", []):
         return np.empty(0, np.int64)
-    if isinstance(dataset, TypedDataset):
-        return typed_seeds(split, dataset.partition, dataset.target)[1].ids
-    return seeds_of(split, dataset.partition.parts, dataset.topology, dataset.manifest["splits"]).ids
+    target = dataset.target if isinstance(dataset, TypedDataset) else None
+    return seeds_of(split, dataset.partition, target).ids
 
 
 def _all(fanouts: Any) -> Any:

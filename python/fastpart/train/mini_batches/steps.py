@@ -227,7 +227,7 @@ class Graphs:
         io: RowsIo | None,
     ) -> None:
         topology, manifest = dataset.topology, dataset.manifest
-        seeds = seeds_of("train", dataset.partition.parts, topology, manifest["splits"])
+        seeds = seeds_of("train", dataset.partition)
         assert seeds.labels is not None
         order = np.argsort(seeds.rows)
         self._sorted, self._labels = seeds.rows[order], seeds.labels[order]

@@ -10,8 +10,7 @@ from torch import Tensor
 
 from ...errors import ParameterError, arg
 from ...partitions.loader_options import TemporalOptions
-from ...partitions.temporal import loaded_seeds, with_times
-from ...partitions.typed_seeds import typed_seeds
+from ...partitions.temporal import loaded_seeds
 from ..data import SPLITS, Dataset
 from ..graphs.rows import Rows
 from ..method_options import ByteGNNOptions, SampledOptions
@@ -33,11 +32,8 @@ def refuse_untimed(dataset: Dataset, temporal: TemporalRule) -> None:
     for split in SPLITS:
         if split not in dataset.known.get("splits", []):
             continue
-        if isinstance(dataset, TypedDataset):
-            seeds = typed_seeds(split, dataset.partition, dataset.target)[1]
-            with_times(seeds, split, dataset.partition, given)
-        else:
-            loaded_seeds(split, dataset.partition, given)
+        target = dataset.target if isinstance(dataset, TypedDataset) else None
+        loaded_seeds(split, dataset.partition, given, target)
 
 
 def refuse_degrees(task: Task, options: Options) -> None:

@@ -76,7 +76,7 @@ class TypedLoadedSteps(LoaderSteps[TypedStep]):
     def __init__(self, dataset: TypedDataset, loader: Any) -> None:
         super().__init__(loader)
         assert isinstance(loader, TypedLoader)
-        self._starts = dict(zip(loader.types, dataset.partition._types.starts, strict=True))
+        self._starts = dict(zip(loader.types, dataset.partition._rows_by_type.starts, strict=True))
         self.fetching = loader.fetching
 
     def own_rows(self, step: TypedStep, owned: npt.NDArray[np.bool_]) -> int:

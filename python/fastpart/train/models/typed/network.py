@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ....partitions.typed_seeds import EdgeKey
+from ....partitions.types import EdgeKey
 from ...graphs.typed_rows import TypedRows
 from ...options import Options
 from ...scores import TypedTask
