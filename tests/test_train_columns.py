@@ -92,8 +92,8 @@ def test_outputs_from_columns_are_those_from_rows(dataset, tmp_path, monkeypatch
 def test_the_way_of_fewer_bytes_is_chosen_and_said(plain, tmp_path, monkeypatch, caplog, model):
     opened = Inference._opened
 
-    def direct(self, files):
-        return _core.Features(files, self._topology, direct=True) if opened(self, files) else None
+    def direct(self, name, files):
+        return _core.Features(files, self._topology, direct=True) if opened(self, name, files) else None
 
     network = network_of(plain, model)
     expected = outputs_of(plain, network, tmp_path)

@@ -66,6 +66,9 @@ class Counting:
         return SimpleNamespace(
             path=Path(src),
             manifest={"n": 7},
+            has_types=False,
+            refuse_types=lambda: None,
+            types={"": []},
             num_val=1,
             count_of=lambda split: 1,
             task=Task(1, 2, False),
@@ -181,7 +184,7 @@ def test_a_job_is_the_same_in_another_process():
     options = SDTOptions(
         fanouts={"cites": (1, 2), "writes": (3, -1)}, average_every=3, tmp_dir=Path("t"), out="b"
     )
-    job = Job("sdt", ("m:W", ""), "a", Place(Path("c"), Path("b"), 9), options, True, 2, steps=False)
+    job = Job("sdt", "m:W", "a", Place(Path("c"), Path("b"), 9), options, True, 2, steps=False)
     again = Job.from_json(job.to_json())
     assert replace(again, options=job.options) == job
     assert type(again.options) is SDTOptions

@@ -21,7 +21,7 @@ from pathlib import Path
 import fastpart as fp
 from fastpart.loading import sum_gradients
 from fastpart.train.options import Options
-from fastpart.train.graphs.typed_rows import TypedRows
+from fastpart.train.graphs.rows import layers_of
 from fastpart.train.learned_rows import LearnedRows
 from fastpart.train.models import build
 from fastpart.train.scores import TypedTask
@@ -46,7 +46,7 @@ for epoch in range(3):
         x = {name: rows.double() for name, rows in batch.x_dict.items()} | learned.inputs(batch.rows_dict)
         loss = torch.zeros((), dtype=torch.float64)
         if batch.batch_size:
-            logits = network(TypedRows.by_layer(batch), x)
+            logits = network(layers_of(batch), x)
             loss = F.cross_entropy(logits, batch.y, reduction="sum") / batch.global_size
             loss.backward()
             loss = loss.detach()

@@ -92,9 +92,9 @@ def test_a_model_without_layers_is_computed_in_blocks_that_fit(parts, monkeypatc
     monkeypatch.setattr(predicting, "left_by", lambda needs, run: 0)
     seen, read = [], Inference._read
 
-    def watched(self, sampler, rows, blocks, *edges):
+    def watched(self, hops, name, rows, widths, blocks, *where):
         seen.extend(len(vertices) for _, vertices in blocks)
-        return read(self, sampler, rows, blocks, *edges)
+        return read(self, hops, name, rows, widths, blocks, *where)
 
     monkeypatch.setattr(Inference, "_read", watched)
     np.testing.assert_allclose(trained.predict(parts, outputs="logits"), at_once, rtol=1e-5, atol=1e-6)

@@ -71,7 +71,7 @@ def test_sampled_scores_and_regression(tmp_path):
     ("given", "message"),
     [
         ({"model": "graphsage"}, "has types"),
-        ({"target": "venue"}, "target: 'venue' is none of the types author, field, paper"),
+        ({"target": "venue"}, "target: 'venue' is not one of the types author, field, paper"),
         ({"target": "author"}, "holds no labels, no splits of 'author'"),
         ({"fanouts": {"likes": [1, 1]}}, "fanouts: unknown relation 'likes'"),
         ({"fanouts": {"cites": [1]}}, "fanouts: 1 numbers for 2 layers"),

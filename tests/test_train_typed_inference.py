@@ -10,12 +10,12 @@ from typed_training import typed_parts
 torch = pytest.importorskip("torch")
 
 from fastpart.loading.typed.batch import TypedBatch  # noqa: E402
-from fastpart.train import typed_inference as module  # noqa: E402
-from fastpart.train.graphs.typed_rows import TypedRows  # noqa: E402
+from fastpart.train import inference as module  # noqa: E402
+from fastpart.train.data import Dataset  # noqa: E402
+from fastpart.train.graphs.rows import layers_of  # noqa: E402
+from fastpart.train.inference import Inference  # noqa: E402
 from fastpart.train.models import TYPED_MODELS, build  # noqa: E402
 from fastpart.train.options import Options  # noqa: E402
-from fastpart.train.typed_data import TypedDataset  # noqa: E402
-from fastpart.train.typed_inference import TypedInference  # noqa: E402
 
 pytestmark = [pytest.mark.usefixtures("one_thread"), pytest.mark.timeout(180)]
 
@@ -30,7 +30,7 @@ def datasets(tmp_path_factory):
     for name, widths in (("features", None), ("learned", {"field": 2, "paper": 5})):
         (folder / name).mkdir()
         typed_parts(folder / name, 3, widths=widths, scale=1)
-        made[name] = TypedDataset(folder / name / "parts")
+        made[name] = Dataset(folder / name / "parts")
     return made
 
 
@@ -61,12 +61,12 @@ def whole(dataset, network, depth=LAYERS):
         rows = np.concatenate([learned(dataset)(name, part) for part in range(partition.k)])
         x[name] = torch.from_numpy(rows[batch.rows_dict[name]])
     with torch.no_grad():
-        logits = network(TypedRows.by_layer(batch), x)
+        logits = network(layers_of(batch), x)
     return dict(zip(batch.n_id_dict["paper"][: len(logits)].tolist(), logits, strict=True))
 
 
 def outputs_of(dataset, network, folder, wanted=None, **options):
-    inference = TypedInference(dataset, [0, 1, 2], folder, LAYERS, **options)
+    inference = Inference(dataset, [0, 1, 2], folder, LAYERS, **options)
     inference.put_inputs(learned(dataset))
     found = {}
     for part, vertices, rows in inference.outputs(network, wanted):
@@ -169,9 +169,9 @@ def test_half_features_and_empty_parts(tmp_path):
     }
     parts = np.where(np.arange(105) < 80, 0, 3)
     typed_parts(tmp_path, 4, parts=parts, features=features, scale=1)
-    dataset = TypedDataset(tmp_path / "parts")
+    dataset = Dataset(tmp_path / "parts")
     (tmp_path / "scratch").mkdir()
-    inference = TypedInference(dataset, [0, 1, 2, 3], tmp_path / "scratch", LAYERS)
+    inference = Inference(dataset, [0, 1, 2, 3], tmp_path / "scratch", LAYERS)
     inference.put_inputs(learned(dataset))
     network, found = network_of(dataset, "hgt"), {}
     for part, vertices, rows in inference.outputs(network):
@@ -188,16 +188,16 @@ import fastpart as fp
 from fastpart.partitions.seeds import rank_of_part
 from fastpart.train.options import Options
 from fastpart.train.models import build
-from fastpart.train.typed_data import TypedDataset
-from fastpart.train.typed_inference import TypedInference
+from fastpart.train.data import Dataset
+from fastpart.train.inference import Inference
 
 rank = int(os.environ["R"])
 dist.init_process_group("gloo", init_method="file://" + sys.argv[3], rank=rank, world_size=2)
-dataset = TypedDataset(sys.argv[1])
+dataset = Dataset(sys.argv[1])
 loader = dataset.partition.loader("train", fanouts=[1], batch_size=60, remote="messages")
 assert loader.fetching.by_messages
 own = np.flatnonzero(rank_of_part(3, 2) == rank).tolist()
-inference = TypedInference(dataset, own, Path(sys.argv[2]), 2, loader.fetching)
+inference = Inference(dataset, own, Path(sys.argv[2]), 2, loader.fetching)
 
 def learned(name, part):
     ids = dataset.partition.parts[part].of_type(name).inner

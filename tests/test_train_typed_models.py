@@ -12,7 +12,7 @@ import fastpart as fp
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.graphs.typed_rows import TypedRows  # noqa: E402
+from fastpart.train.graphs.rows import layers_of  # noqa: E402
 from fastpart.train.learning.trainable import refuse_unfit  # noqa: E402
 from fastpart.train.models import MODELS, TYPED_MODELS, attends, build, is_layered  # noqa: E402
 from fastpart.train.options import Options  # noqa: E402
@@ -41,7 +41,7 @@ def whole(graph, layers):
     }
     counts = {name: [size, 0] for name, size in graph.sizes.items()}
     batch = graph._batch("paper", 7, every, edges, counts, {key: [len(each)] for key, each in edges.items()})
-    return TypedRows.by_layer(batch) * layers, batch
+    return layers_of(batch) * layers, batch
 
 
 # Oracles: what a layer makes of rows by type, edge by edge.
@@ -179,7 +179,7 @@ def test_batches_with_all_neighbours_are_as_the_whole_graph(name):
     expected = network(whole(graph, 2)[0], graph.x)
     for seeds in ([0, 3], [6], [], [5, 4, 2, 1]):
         batch = graph.batch("paper", seeds, 2)
-        logits = network(TypedRows.by_layer(batch), batch.x_dict)
+        logits = network(layers_of(batch), batch.x_dict)
         torch.testing.assert_close(logits, expected[seeds])
 
 
@@ -193,7 +193,7 @@ def test_every_weight_has_a_finite_gradient_also_without_edges_or_vertices(name,
         batch = graph.batch("paper", seeds, 2)
         network = network_of(name, graph.task("paper"), dropout=0.5).train()
         x = {kind: rows.requires_grad_() for kind, rows in batch.x_dict.items()}
-        logits = network(TypedRows.by_layer(batch), x)
+        logits = network(layers_of(batch), x)
         assert logits.shape == (len(seeds), 3)
         logits.square().sum().backward()
         # Otherwise Adam would not change a weight in a process alone, but decay it beside others.
@@ -208,7 +208,7 @@ def test_what_is_dropped_depends_on_the_vertex_and_not_on_the_batch(name):
     def logits(seeds):
         batch = graph.batch("paper", seeds, 2)
         torch.manual_seed(7)
-        return network(TypedRows.by_layer(batch), batch.x_dict)
+        return network(layers_of(batch), batch.x_dict)
 
     whole, first, second = (logits(seeds) for seeds in ([4, 1, 6, 2], [4, 1], [2, 6]))
     torch.testing.assert_close(whole, torch.cat([first, second.flip(0)]))
@@ -217,7 +217,7 @@ def test_what_is_dropped_depends_on_the_vertex_and_not_on_the_batch(name):
 
 def rows_of(graph, seeds, layers=2):
     batch = graph.batch("paper", seeds, layers)
-    return TypedRows.by_layer(batch), batch.x_dict
+    return layers_of(batch), batch.x_dict
 
 
 def test_weights_of_many_relations_are_sums_of_bases():
@@ -260,9 +260,7 @@ def test_rgcn_is_that_of_pyg(pyg):
     edge_index = torch.cat([data[key].edge_index for key in relations], 1)
     edge_type = torch.cat([torch.full((data[key].num_edges,), at) for at, key in enumerate(relations)])
     expected = conv(network.projections.of("paper")(data["paper"].x), edge_index, edge_type)[:3]
-    torch.testing.assert_close(
-        network(TypedRows.by_layer(batch), batch.x_dict), expected, rtol=1e-6, atol=1e-6
-    )
+    torch.testing.assert_close(network(layers_of(batch), batch.x_dict), expected, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.filterwarnings("ignore:There exist node types")
@@ -284,7 +282,7 @@ def test_heterosage_is_that_of_pyg(pyg):
     data = batch.hetero_data()
     outputs = pyg.HeteroConv(convs, aggr="sum")(data.x_dict, data.edge_index_dict)
     torch.testing.assert_close(
-        network(TypedRows.by_layer(batch), batch.x_dict), outputs["paper"][:3], rtol=1e-6, atol=1e-6
+        network(layers_of(batch), batch.x_dict), outputs["paper"][:3], rtol=1e-6, atol=1e-6
     )
 
 
@@ -292,7 +290,7 @@ def test_rgat_with_edge_features_is_that_of_pyg(pyg):
     graph = small(6)
     task = graph.task("paper")
     batch = graph.batch("paper", [2, 5, 0], 1)
-    data, (rows,) = batch.hetero_data(), TypedRows.by_layer(batch)
+    data, (rows,) = batch.hetero_data(), layers_of(batch)
     cites = ("paper", "cites", "paper")
     network = network_of("rgat", task, layers=2)
     of = network.layers[0].relations.of(cites)
@@ -351,10 +349,10 @@ def test_a_network_by_to_hetero_with_lazy_layers_is_trained_as_it_is(pyg):
     batch = graph.batch("paper", [2, 5, 0], 2)
     data = batch.hetero_data()
     expected = network.model(data.x_dict, data.edge_index_dict)["paper"][:3]
-    torch.testing.assert_close(network(TypedRows.by_layer(batch), batch.x_dict), expected)
+    torch.testing.assert_close(network(layers_of(batch), batch.x_dict), expected)
     made = network_of(network.model, graph.task("paper"), torch.float32)  # a network that is made is copied
     assert made.model is not network.model
-    assert made(TypedRows.by_layer(batch), batch.x_dict).shape == (3, 3)
+    assert made(layers_of(batch), batch.x_dict).shape == (3, 3)
 
 
 class ByHand(torch.nn.Module):

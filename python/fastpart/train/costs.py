@@ -23,7 +23,6 @@ from .method_options import SampledOptions
 from .methods.sampled import METHOD
 from .mini_batches.launch import Driver
 from .models import NEIGHBOUR, sampling_of
-from .typed_data import TypedDataset
 
 EPOCHS = 3
 """Epochs of the plan that is told."""
@@ -199,8 +198,7 @@ def costs(source: PartitionSource, **training: Any) -> Costs:
         batch_size=batch_size, seed=options.seed, sampling=given.sampling, temporal=given.temporal
     )
     threads = given.threads or _core.default_threads()
-    target = driver.dataset.target if isinstance(driver.dataset, TypedDataset) else None
-    fanouts = options.relation_fanouts or options.fanouts
+    target, fanouts = driver.dataset.target or None, driver.dataset.fanouts(options)
     epochs = SampledEpochs.of(partition, "train", fanouts, workers, of_loader, threads, target)
     (mine, others), run = driver.needs(), given.run
     stated = [*of_processes(mine, workers), *others]

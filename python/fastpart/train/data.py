@@ -20,11 +20,26 @@ from ..core.parameters import shown
 from ..errors import GraphFormatError, ParameterError, arg, code
 from ..partitions.partition import Partition, PartitionSource, VertexPartition, directory_of
 from ..partitions.parts import PartData, VertexPartData
+from ..partitions.typed_parts import TypeData
+from ..partitions.types import (
+    ONLY_RELATION,
+    ONLY_TYPE,
+    EdgeKey,
+    edge_keys,
+    entry_of_type,
+    of_relation,
+    of_type,
+    range_of_type,
+    rows_of_type,
+    type_names,
+    types_with,
+)
 from ..store import open_partition
 from .batches.field import Field
 from .graphs.kernels import CPU
 from .graphs.rows import Rows
-from .scores import Task
+from .options import Options
+from .scores import Task, TypedTask
 
 Ids = npt.NDArray[np.int64]
 AnyPart = TypeVar("AnyPart", bound=PartData)
@@ -104,8 +119,11 @@ class AnyDataset(ABC, Generic[AnyPart]):
         Its ``manifest.json``.
     task : Task
         The classification task.
+    target : str
+        The type of the vertices with labels. Without types it is empty.
     """
 
+    target: str = ONLY_TYPE
     of: ClassVar[str]
     refusal: ClassVar[str]
     """The end of the message that refuses the other type of partition."""
@@ -122,15 +140,34 @@ class AnyDataset(ABC, Generic[AnyPart]):
         if not self.num_train:
             raise ParameterError(f"source: {shown(self.path)} has no labelled vertex to train on")
 
-    def _take_target(self, target: str | None) -> None:
-        """Check the type of the vertices with labels."""
-        if "types" in self.manifest:
+    @property
+    def has_types(self) -> bool:
+        """Whether the graph has types."""
+        return "types" in self.manifest
+
+    @property
+    def types(self) -> Mapping[str, Sequence[Any]]:
+        """The vertices of each type in each part."""
+        return {ONLY_TYPE: self.partition.parts}
+
+    @property
+    def relations(self) -> Mapping[EdgeKey, Sequence[Any]]:
+        """The in-edges of each relation in each part."""
+        return {ONLY_RELATION: self.partition.parts}
+
+    def refuse_types(self) -> None:
+        """Raise an error if the graph has types, for a method that does not train over them."""
+        if self.has_types:
             raise ParameterError(
                 f"source: {shown(self.path)} holds a graph with types. Train over it with "
                 f"{code('fastpart.train.sampled', '`fastpart train sampled`')} and a model for types, as "
                 + arg("model='rgcn'")
             )
-        if target is not None:
+
+    def _take_target(self, target: str | None) -> None:
+        """Check the type of the vertices with labels."""
+        self.refuse_types()
+        if target:
             raise ParameterError(f"target: {shown(self.path)} holds a graph without types. Leave it out")
 
     def without_edge_features(self) -> Self:
@@ -151,7 +188,7 @@ class AnyDataset(ABC, Generic[AnyPart]):
     def _rows(self) -> tuple[Ids, Ids, Ids]:
         """Return indptr and sources of the in-edges of the whole graph, by ascending vertex.
 
-        The last array has the place of each in-edge among those of all parts.
+        The last array has the place of each in-edge among the in-edges of all parts.
         """
 
     @abstractmethod
@@ -159,7 +196,7 @@ class AnyDataset(ABC, Generic[AnyPart]):
         """Return how many of the first in-edges of a part :meth:`_rows` takes."""
 
     def _edge_attr(self, places: Ids) -> Tensor | None:
-        """Return the features of the in-edges of the whole graph, given their places among those of all parts."""
+        """Return the features of in-edges of the whole graph, given their places among the in-edges of all parts."""
         if not self.task.edge_features:
             return None
         pieces = []
@@ -197,7 +234,7 @@ class AnyDataset(ABC, Generic[AnyPart]):
 
     @property
     def known(self) -> Mapping[str, Any]:
-        """What the manifest says of the vertices with labels."""
+        """The entry of the manifest that describes the vertices with labels."""
         return self.manifest
 
     def labelled(self, part: AnyPart) -> Any:
@@ -289,7 +326,7 @@ class AnyDataset(ABC, Generic[AnyPart]):
 
 
 def saving(names: Sequence[str], target: str | None = None) -> str:
-    """Return what saves a partition with data of these names, or those of one type, for the text of an error."""
+    """Return the code that saves a partition with data of these names, of one type if given, for an error."""
     value = "..." if target is None else f"{{{target!r}: ...}}"
     given = ", ".join(f"{name}={value}" for name in names)
     # The shell always saves the graph.
@@ -321,14 +358,78 @@ class Dataset(AnyDataset[VertexPartData]):
         super().__init__(source, target)
         self._caches: dict[int, dict[Any, Any]] = {}
 
+    def _take_target(self, target: str | None) -> None:
+        """Find the type of the vertices with labels, if there are types."""
+        if not self.has_types:
+            super()._take_target(target)
+            return
+        names = type_names(self.partition)
+        if target is not None and target not in names:
+            raise ParameterError(f"target: {target!r} is not one of the types {', '.join(names)}")
+        self.target = target or self._only_labelled(names)
+
+    def _only_labelled(self, names: Sequence[str]) -> str:
+        """Return the type that has labels and training vertices."""
+        found = [
+            name
+            for name in types_with("train", self.partition)
+            if "labels" in entry_of_type(self.partition, name)
+        ]
+        if len(found) > 1:
+            raise ParameterError(
+                f"target: {', '.join(found)} have labels and training vertices. Name one of them with "
+                + arg("target")
+            )
+        if not found:
+            given = " and ".join(f"{name}={{{names[0]!r}: ...}}" for name in ("labels", "splits"))
+            by_schema = "labels and splits of a type, which the schema of `fastpart ingest` names"
+            raise ParameterError(
+                f"source: no type in {shown(self.path)} has labels and training vertices. Save the partition with "
+                + code(given, by_schema)
+            )
+        return found[0]
+
+    @property
+    def targets(self) -> range:
+        """The vertices of the target."""
+        return range_of_type(self.partition, self.target)
+
+    @property
+    def known(self) -> Mapping[str, Any]:
+        """The entry of the manifest that describes the target."""
+        return entry_of_type(self.partition, self.target)
+
+    def labelled(self, part: VertexPartData) -> VertexPartData | TypeData:
+        """Return the vertices of the target in a part."""
+        return rows_of_type(part, self.target)
+
     @cached_property
     def topology(self) -> _core.Topology:
         """The in-edges of all vertices, mapped."""
         return self.partition._topology
 
     def own(self, part: VertexPartData) -> npt.NDArray[np.bool_]:
-        """Return a mask of all inner vertices."""
-        return np.ones(part.num_inner, bool)
+        """Return a mask of all inner vertices of the target."""
+        return np.ones(self.labelled(part).num_inner, bool)
+
+    @property
+    def rows_learned(self) -> int:
+        """Vertices of the types whose rows are learned."""
+        return sum(len(range_of_type(self.partition, name)) for name in self.task.learned)
+
+    def fanouts(self, options: Options) -> Any:
+        """Return the fanouts of each hop, or of each relation if the user named relations."""
+        return options.relation_fanouts or options.fanouts
+
+    @property
+    def types(self) -> Mapping[str, Sequence[Any]]:
+        """The vertices of each type in each part."""
+        return {name: of_type(self.partition, name) for name in type_names(self.partition)}
+
+    @property
+    def relations(self) -> Mapping[EdgeKey, Sequence[Any]]:
+        """The in-edges of each relation in each part."""
+        return {key: of_relation(self.partition, key[1]) for key in edge_keys(self.partition)}
 
     def part(self, index: int, device: torch.device = CPU) -> LocalGraph:
         """Return a part with its halo and the halo's features, on a device."""
@@ -348,8 +449,22 @@ class Dataset(AnyDataset[VertexPartData]):
         )
 
     def _refuse_incomplete(self) -> None:
-        super()._refuse_incomplete()
+        if not self.has_types:
+            super()._refuse_incomplete()
         self.partition.refuse_without_edges("source")
+        missing = [] if "labels" in self.known else ["labels"]
+        if "train" not in self.known.get("splits", []):
+            missing.append("splits")
+        if missing:
+            raise ParameterError(
+                f"source: {shown(self.path)} holds no {', no '.join(missing)} of {self.target!r}. Save the partition "
+                f"with {saving(missing, self.target)}"
+            )
+
+    def _task(self) -> Task:
+        if not self.has_types:
+            return super()._task()
+        return task_over_types(self.partition, (self.target,), **self._outputs())
 
     def _edge_attr_of(self, part: VertexPartData) -> Tensor | None:
         """Return the features of the in-edges of a part."""
@@ -379,6 +494,25 @@ class Dataset(AnyDataset[VertexPartData]):
             those = np.flatnonzero(part.halo_parts == owner)
             features[those] = self.partition.parts[int(owner)].features_of(part.halo_rows[those])
         return features
+
+
+def task_over_types(partition: VertexPartition, returned: tuple[str, ...], **outputs: Any) -> TypedTask:
+    """Return the task of a graph with types: the first of the ``returned`` ones has the labels."""
+    part, names = partition.parts[0], type_names(partition)
+    rows = {name: part.of_type(name).row_type("features") for name in names}
+    widths = {name: 0 if row is None else width_of(row[1]) for name, row in rows.items()}
+    of_edges = {
+        each.name: part.of_relation(each.name).row_type("edge_features") for each in part.edge_types or ()
+    }
+    return TypedTask(
+        widths[returned[0]],
+        **outputs,
+        types=tuple(names),
+        edge_types=tuple(edge_keys(partition)),
+        widths=widths,
+        edge_widths={name: width_of(row[1]) for name, row in of_edges.items() if row is not None},
+        returned=returned,
+    )
 
 
 def _in_order(order: Ids, pieces: list[tuple[Ids, Ids]]) -> tuple[Ids, Ids, Ids]:

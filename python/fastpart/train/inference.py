@@ -1,12 +1,16 @@
 """Exact outputs of a network for the vertices of a vertex partition, from whole neighbourhoods.
 
-A :class:`~.models.Network` is computed layer by layer: the outputs of a layer for all vertices go to files, 4 bytes per
-vertex and number, and the next layer gathers the rows that it needs. In memory is one block of vertices with its
+A graph without types has one type and one relation (:mod:`fastpart.partitions.types`), so graphs of both kinds are
+computed in the same way.
+
+A :class:`~.models.Network` or :class:`~.models.TypedNetwork` is computed layer by layer. The outputs of a layer, of all
+vertices of the types that the next one reads, go to files, one for each part and type, 4 bytes per vertex and number.
+The next layer gathers the rows that it needs (:mod:`.hops`). In memory is one block of vertices of a type with its
 neighbours, of at most 64 MB unless a single vertex has more. So graphs and features may be larger than memory. A layer
 that takes no more than a mean of the neighbours has it added up by the core, straight from the files (:mod:`.means`).
-If few outputs are wanted, a layer computes only the vertices that the next one needs: a byte per vertex says which. Any
-other network is computed for blocks of wanted vertices with all their hops, which are halved until the memory holds
-them.
+If few outputs are wanted, a layer computes only the vertices that the next one needs: a byte per vertex says which. The
+others take no space in the files. Any other network is computed for blocks of wanted vertices with all their hops,
+which are halved until the memory holds them.
 
 Several processes share the work: each takes the parts that it owns, and waits for the others after each layer. Rows of
 parts on other machines come by messages. Then all processes read as many blocks, of which some are empty.
@@ -14,8 +18,7 @@ parts on other machines come by messages. Then all processes read as many blocks
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,28 +30,39 @@ from torch import Tensor, nn
 from .. import _core
 from ..errors import MemoryBudgetError
 from ..loading.fetching import Fetching
-from ..loading.rows.saved import RowFiles, SavedRows
+from ..loading.remote import exchange_of
+from ..loading.rows.saved import RowFiles
+from ..partitions.parts import VertexPartData
+from ..partitions.seeds import rank_of_part
+from ..partitions.typed_parts import TypeData
+from ..partitions.types import ONLY_TYPE, of_type, type_names
 from .blocks import Block, Blocks, VertexMask, Vertices, piece
 from .columns import StoredRows
 from .data import SPLITS, Dataset
-from .graphs.rows import Means, Rows, ScaledMeans
+from .graphs.kernels import CPU
+from .graphs.rows import Means, ScaledMeans, alone
+from .hops import Hops
+from .learned_rows import TypeVertices
 from .learning.metrics import Metrics, Scores
 from .means import MeansOfRows
-from .models import Network, takes_edge_attr
+from .models import Network, TypedNetwork, takes_edge_attr
 from .neighbourhood import inverse_roots
-from .ranks import barrier, largest, total
+from .ranks import barrier, largest, total, world_size
 
 Outputs = tuple[int, Vertices, Tensor]
-"""A part, some of its vertices with labels by their place, and one row for each."""
+"""A part, some of its vertices of a type by their place, and one row for each."""
 
 Fits = Callable[[Sequence[int], Sequence[int]], bool]
 """Returns whether the memory holds a block with so many nodes and in-edges in each hop."""
 
-HopSizes = Callable[[npt.NDArray[np.uint32]], tuple[Sequence[int], Sequence[int]]]
-"""Returns how many nodes and in-edges each hop of some rows has."""
+LearnedPart = Callable[[str, int], npt.NDArray[Any]]
+"""Returns the learned rows of a type in a part of this process."""
 
-InputRows = _core.Features | SavedRows | None
-"""Where the inputs of a layer are. None if no process has any here."""
+Masks = Mapping[str, VertexMask | None]
+"""By type: the vertices of each part that a layer has to compute. None: all."""
+
+InputRows = Mapping[str, _core.Features | None]
+"""By type: where the inputs of a layer are. None if no process has any here."""
 
 FEW = 4
 """One in so many vertices is few: their in-edges do not lead to nearly all others. Fewer vertices are computed then."""
@@ -57,41 +71,93 @@ EDGES = 1 << 19
 """In-edges of a block, at most about. A vertex with more is a block of its own."""
 
 
-class ExactOutputs(ABC):
-    """The outputs of networks for the vertices with labels, from whole neighbourhoods, and their scores.
+class InEdgesOfType:
+    """The inner vertices of a type in a part, and where the in-edges of each begin."""
+
+    def __init__(self, part: VertexPartData, of: VertexPartData | TypeData) -> None:
+        self._part, self._first, self.num_inner = part, of.first_inner, of.num_inner
+
+    @property
+    def indptr(self) -> npt.NDArray[np.int64]:
+        """Where the in-edges of each vertex begin, and where those of the last one end."""
+        return self._part.indptr[self._first : self._first + self.num_inner + 1]
+
+
+class Inference:
+    """The outputs of networks over a dataset, and their scores.
 
     Parameters
     ----------
     dataset : Dataset
         The graph.
-    own : Blocks
-        The vertices with labels in the parts of this process.
+    parts : list of int
+        The parts of this process. Together the processes have all of them, each once.
+    folder : path
+        For files of hidden layers. All processes see it.
     layers : int
-        Number of hops that a network without layers of its own looks at.
+        Number of hops that the network looks at, if it has no layers of its own.
+    fetching : optional
+        Messages to processes that have other features. Default: all are in files here.
     fits : callable, optional
         Whether the memory holds a block of a network without layers. Default: any.
+    free_bytes : int
+        Memory for rows that are on the disk: for sums, or for columns of them. The more, the less is read. A network
+        over types reads no sums from files.
+    edge_fetching : Fetching, optional
+        Messages to processes that have other features of edges.
+    seconds : float
+        Longest time to wait for another process.
     """
 
-    def __init__(self, dataset: Dataset, own: Blocks, layers: int, fits: Fits | None) -> None:
-        self._dataset, self._own, self._layers, self._fits = dataset, own, layers, fits
-        self._topology = dataset.topology
+    def __init__(
+        self,
+        dataset: Dataset,
+        parts: list[int],
+        folder: Path,
+        layers: int,
+        fetching: Any = None,
+        fits: Fits | None = None,
+        free_bytes: int = 0,
+        edge_fetching: Fetching | None = None,
+        seconds: float = 1800,
+    ) -> None:
+        partition = self._partition = dataset.partition
+        self._dataset, self._task, self._topology = dataset, dataset.task, dataset.topology
+        self._layers, self._fits, self._folder = layers, fits, folder
+        self._names = type_names(partition)
+        self._vertices = {name: TypeVertices(partition, name) for name in self._names}
+        self._parts = {name: of_type(partition, name) for name in self._names}
+        self._blocks = {
+            name: Blocks(
+                [InEdgesOfType(*both) for both in zip(partition.parts, of, strict=True)],
+                parts,
+                self._vertices[name].firsts,
+            )
+            for name, of in self._parts.items()
+        }
+        self._own, self._learned = self._blocks[self._task.target], self._task.learned
+        self._fetching = self._messages(fetching, seconds)
+        self._edge_fetching = edge_fetching if self._fetching else None
+        self._away = next(iter(self._fetching.values())).away if self._fetching else ()
+        self._codes: tuple[_core.Features, StoredRows] | None = None  # the features, if their files are coded
+        self._known_hops: dict[tuple[int, bool, bool], Hops] = {}
         self._known_blocks: dict[int, tuple[Vertices, list[Block]]] = {}
+        self._means = MeansOfRows(self._topology, partition.parts, self._own, folder, free_bytes)
 
-    @abstractmethod
-    def outputs(
-        self, network: nn.Module, wanted: VertexMask | None = None, layers: int | None = None
-    ) -> Iterator[Outputs]:
-        """Yield a part of this process, some of its vertices with labels by their place, and their outputs.
-
-        Parameters
-        ----------
-        network : torch.nn.Module
-            The network.
-        wanted : callable, optional
-            Returns the mask of the vertices of a part whose outputs are wanted. Default: all.
-        layers : int, optional
-            Number of layers, to get the outputs of a hidden one. Default: all.
-        """
+    def _messages(self, fetching: Any, seconds: float) -> dict[str, Fetching]:
+        """Return the messages about the rows of each type. Empty if all are in files here."""
+        if fetching is None or not fetching.by_messages:
+            return {}
+        of_types: dict[str, Fetching] = getattr(fetching, "of_type", {ONLY_TYPE: fetching})
+        known = {name: each for name, each in of_types.items() if each.by_messages}
+        away = np.zeros(self._partition.k, bool)
+        away[next(iter(known.values())).away] = True
+        owners = rank_of_part(self._partition.k, world_size())
+        for name, vertices in self._vertices.items():
+            if name not in known:
+                exchange = exchange_of(vertices.starts, owners, world_size(), seconds)
+                known[name] = Fetching(None, vertices.starts, away, exchange)
+        return known
 
     @torch.no_grad()
     def scores(
@@ -115,203 +181,206 @@ class ExactOutputs(ABC):
             mask[ids] = True
         return self._dataset.labels(data), masks
 
-    def _fitting(self, part: int, wanted: VertexMask | None, sizes: HopSizes) -> list[Block]:
-        """Return blocks of the wanted vertices of a part that the memory holds with all their hops. They are kept."""
-        vertices = self._own.vertices(part, wanted)
-        known = self._known_blocks.get(part)
-        if known is None or not np.array_equal(known[0], vertices):
-            known = self._known_blocks[part] = vertices, list(self._halved(part, vertices, sizes))
-        return known[1]
-
-    def _halved(self, part: int, vertices: Vertices, sizes: HopSizes) -> Iterator[Block]:
-        if self._fits is None or not len(vertices):
-            yield part, vertices
-            return
-        rows, half = self._own.rows(part, vertices), len(vertices) // 2
-        if int(self._own.degrees(part, vertices).sum()) > EDGES and half:
-            fits = False  # it is not sampled, which would take memory, too
-        else:
-            nodes, edges = sizes(rows)
-            fits = self._fits(nodes, edges)
-        if fits:
-            yield part, vertices
-        elif not half:
-            raise MemoryBudgetError(
-                f"model: vertex {self._topology.ids_of(rows)[0]} reaches {sum(nodes):,} vertices over {sum(edges):,} "
-                f"edges in {self._layers} hops, which the memory does not hold. Raise memory_limit, or use a network "
-                "with layers, as of fastpart.train.models, which is computed layer by layer"
-            )
-        else:
-            yield from self._halved(part, vertices[:half], sizes)
-            yield from self._halved(part, vertices[half:], sizes)
-
-
-class Inference(ExactOutputs):
-    """The outputs of networks over a dataset.
-
-    Parameters
-    ----------
-    dataset : Dataset
-        The graph.
-    parts : list of int
-        The parts of this process. Together the processes have all of them, each once.
-    folder : path
-        For files of hidden layers. All processes see it.
-    layers : int
-        Number of hops that the network looks at, if it has no layers of its own.
-    fetching : Fetching, optional
-        Messages to processes that have other features. Default: all are in files here.
-    fits : callable, optional
-        Whether the memory holds a block of a network without layers. Default: any.
-    free_bytes : int
-        Memory for rows that are on the disk: for sums, or for columns of them. The more, the less is read.
-    edge_fetching : Fetching, optional
-        Messages to processes that have other features of edges.
-    """
-
-    def __init__(
-        self,
-        dataset: Dataset,
-        parts: list[int],
-        folder: Path,
-        layers: int,
-        fetching: Fetching | None = None,
-        fits: Fits | None = None,
-        free_bytes: int = 0,
-        edge_fetching: Fetching | None = None,
-    ) -> None:
-        own = Blocks(dataset.partition.parts, parts, dataset.topology.starts)
-        super().__init__(dataset, own, layers, fits)
-        self._folder = folder
-        self._fetching = fetching if fetching is not None and fetching.by_messages else None
-        self._parts = dataset.partition.parts
-        self._hop = _core.Sampler(self._topology, [-1], merged=True)
-        self._edge_fetching = edge_fetching if self._fetching is not None else None
-        self._codes: tuple[_core.Features, StoredRows] | None = None  # the features, if their files are coded
-        self._means = MeansOfRows(self._topology, self._parts, self._own, folder, free_bytes)
-
     @torch.no_grad()
     def outputs(
-        self,
-        network: nn.Module,
-        wanted: VertexMask | None = None,
-        layers: int | None = None,
+        self, network: nn.Module, wanted: VertexMask | None = None, layers: int | None = None
     ) -> Iterator[Outputs]:
-        """Yield a part of this process, some of its inner vertices by local id, and their outputs."""
+        """Yield a part of this process, some of its vertices with labels by their place, and their outputs.
+
+        Parameters
+        ----------
+        network : torch.nn.Module
+            The network.
+        wanted : callable, optional
+            Returns the mask of the vertices of a part whose outputs are wanted. Default: all.
+        layers : int, optional
+            Number of layers, to get the outputs of a hidden one. Default: all.
+        """
         network.eval()
-        if not isinstance(network, Network):
+        if not isinstance(network, Network | TypedNetwork):
             yield from self._at_once(network, wanted)
             return
-        rows: InputRows = self._features()
-        files = []
-        needed = self._pushed_back(wanted, len(network.layers) if layers is None else layers)
-        for index, mask in enumerate(needed[:-1]):
-            kept = mask if self._fetching is None else None  # others ask for rows by their number among all
-            files += self._save(index, self._layer(network, index, rows, mask), kept)
-            barrier()
-            self._means.clear()
-            rows = self._opened(self._saved(index)) if kept is None else self._some(index, kept)
-        yield from self._layer(network, len(needed) - 1, rows, wanted)
-        barrier()
-        self._means.clear()
+        for _, found in self.outputs_of_types(network, {self._task.target: wanted}, layers):
+            yield found
+
+    @torch.no_grad()
+    def outputs_of_types(
+        self, network: Network | TypedNetwork, wanted: Masks, layers: int | None = None
+    ) -> Iterator[tuple[str, Outputs]]:
+        """Yield the outputs of some of the types that a network returns, with the name of the type.
+
+        ``wanted`` has the wanted vertices of each.
+        """
+        network.eval()
+        depth = len(network.layers) if layers is None else layers
+        needed = self._pushed_back(wanted, depth)
+        names = network.types[0] if isinstance(network, TypedNetwork) else self._names
+        rows, some, files = self._inputs(names), False, list[Path]()
+        for index, masks in enumerate(needed[:-1]):
+            for name, mask in masks.items():
+                outputs = self._layer(network, index, rows, name, mask, some)
+                files += self._save(f"layer-{index}", name, outputs)
+            self._done()
+            rows = {name: self._opened(name, self._files(name, f"layer-{index}")) for name in masks}
+            some = None not in masks.values()
+        for name, mask in wanted.items():
+            for found in self._layer(network, depth - 1, rows, name, mask, some):
+                yield name, found
+        self._done()
         for file in files:
             file.unlink()
 
-    def _pushed_back(self, wanted: VertexMask | None, layers: int) -> list[VertexMask | None]:
-        """Return the vertices that each layer has to compute, the first layer first. None: all of them."""
-        needed = [wanted]
-        while len(needed) < layers:
-            needed.insert(0, self._with_sources(needed[0]))
+    def _done(self) -> None:
+        """Wait until all processes have computed a layer, and remove what it left."""
+        barrier()
+        self._means.clear()
+
+    # The vertices that each layer has to compute.
+
+    def _pushed_back(self, wanted: Masks, depth: int) -> list[Masks]:
+        """Return the vertices that each layer has to compute, the first layer first."""
+        needed: list[Masks] = [wanted]
+        for names in reversed(self._task.types_by_layer(depth)[1:-1]):
+            needed.insert(0, self._with_sources(needed[0], names))
         return needed
 
-    def _with_sources(self, wanted: VertexMask | None) -> VertexMask | None:
+    def _with_sources(self, masks: Masks, names: Iterable[str]) -> Masks:
         """Return some vertices and the sources of their in-edges, found by all processes. None: nearly all vertices."""
-        if wanted is None:
-            return None
-        n, starts = self._topology.num_vertices, self._topology.starts
-        own = sum(int(np.count_nonzero(wanted(part))) for part in self._own.parts)
-        if FEW * int(total(torch.tensor(own))) > n:
-            return None
-        mask = np.zeros(n, np.uint8)
-        for number, block in self._blocks(wanted, 0):
-            mask[self._hop.sample(self._own.rows(number, block)).rows] = 1
-        reached = largest(torch.from_numpy(mask)).numpy().view(np.bool_)
-        return lambda part: reached[starts[part] : starts[part + 1]]
+        every: Masks = dict.fromkeys(names)
+        own = sum(
+            self._parts[name][part].num_inner if mask is None else int(np.count_nonzero(mask(part)))
+            for name, mask in masks.items()
+            for part in self._own.parts
+        )
+        if FEW * int(total(torch.tensor(own))) > self._topology.num_vertices:
+            return every
+        hop = self._hops(1, False)
+        reached = {name: np.zeros(int(self._vertices[name].starts[-1]), np.uint8) for name in every}
+        for name, mask in masks.items():
+            for number, block in self._split(name, mask, 0):
+                found = hop.sources(self._blocks[name].rows(number, block))
+                for source, there in reached.items():
+                    there[found[source]] = 1
+        return {name: self._mask(name, largest(torch.from_numpy(there))) for name, there in reached.items()}
 
-    def _saved(self, index: int) -> list[Path | None]:
-        """Return the files of the outputs of a layer that processes have written."""
-        files = (self._file(index, part) for part in range(len(self._parts)))
-        return [file if file is not None and file.exists() else None for file in files]
+    def _mask(self, name: str, reached: Tensor) -> VertexMask:
+        starts, mask = self._vertices[name].starts, reached.numpy().view(np.bool_)
+        return lambda part: mask[starts[part] : starts[part + 1]]
 
-    def _some(self, index: int, mask: VertexMask) -> SavedRows | None:
-        """Return the outputs of a layer for the vertices of a mask, None if there are none."""
-        starts, files, ids = self._topology.starts, [], []
-        for part in range(len(self._parts)):
-            file, rows = self._file(index, part), np.flatnonzero(mask(part))
-            if file is not None and len(rows):
-                files.append(file)
-                ids.append((starts[part] + rows).astype(np.uint32))
-        return SavedRows(files, ids) if files else None
+    def _hops(self, count: int, edge_attr: bool, apart: bool = False) -> Hops:
+        """Return what finds neighbours. If they are ``apart``, some may be in parts of other processes."""
+        key = count, edge_attr, apart
+        if key not in self._known_hops:
+            exchange = self._edge_fetching if apart and edge_attr else None
+            self._known_hops[key] = Hops(self._partition, count, edge_attr, self._away, exchange)
+        return self._known_hops[key]
 
-    def _features(self) -> _core.Features | None:
-        rows = self._opened([part.folder / "features.npy" for part in self._parts])
-        coding = self._parts[0].coding("features")
+    def _split(self, name: str, wanted: VertexMask | None, width: int) -> Iterator[Block]:
+        """Yield the wanted vertices of a type in blocks. An in-edge takes so many numbers in memory."""
+        most = max(1, min(EDGES, piece(4 * width)))
+        return self._blocks[name].split(
+            wanted, lambda degrees: degrees + 1, most
+        )  # and the row of the vertex
+
+    # Rows in files.
+
+    def put_inputs(self, of_part: LearnedPart) -> None:
+        """Write the learned rows of the types without features. All processes call it before outputs."""
+        written = RowFiles()
+        for name in self._learned:
+            for part in self._own.parts:
+                file = self._file(name, "inputs", part)
+                if file is not None:
+                    rows = of_part(name, part)
+                    written.put(file, len(rows), slice(None), rows)
+        barrier()
+
+    def _inputs(self, names: Iterable[str]) -> dict[str, _core.Features | None]:
+        """Return the features, or the learned rows, of some types."""
+        return {
+            name: self._opened(name, self._files(name, "inputs"))
+            if name in self._learned
+            else self._features(name)
+            for name in names
+        }
+
+    def _features(self, name: str) -> _core.Features | None:
+        parts = self._parts[name]
+        coding = parts[0].coding("features")
+        rows = self._opened(
+            name,
+            [None if part in self._away else each._file("features.npy") for part, each in enumerate(parts)],
+        )
         if rows is None or coding is None:
             return rows
-        self._codes = rows, StoredRows(self._topology.num_vertices, coding.width, coding)
+        if name == ONLY_TYPE:
+            self._codes = rows, StoredRows(self._topology.num_vertices, coding.width, coding)
         return rows.decoded(coding.core)
 
-    def _opened(
-        self, files: list[Path | None], starts: npt.NDArray[np.int64] | None = None
-    ) -> _core.Features | None:
-        """Map the files that are here. None if there are none."""
-        for part in [] if self._fetching is None else self._fetching.away:
+    def _file(self, name: str, what: str, part: int) -> Path | None:
+        """Return the file of rows of a type in a part, None if it has no vertices there."""
+        there = self._parts[name][part].num_inner
+        return self._folder / f"{what}-{self._names.index(name)}-{part}.npy" if there else None
+
+    def _files(self, name: str, what: str) -> list[Path | None]:
+        """Return the files of rows of a type that processes have written."""
+        files = (self._file(name, what, part) for part in range(self._partition.k))
+        return [file if file is not None and file.exists() else None for file in files]
+
+    def _opened(self, name: str, files: list[Path | None]) -> _core.Features | None:
+        """Map the files of rows of a type that are here, one for each part. None if there are none."""
+        for part in self._away:
             files[part] = None
+        starts = self._vertices[name].starts if name else None
         return _core.Features(files, self._topology, starts=starts) if any(files) else None
 
-    def _file(self, index: int, part: int) -> Path | None:
-        """Return the file of the outputs of a layer for the vertices of a part, None if there are none."""
-        return self._folder / f"layer-{index}-{part}.npy" if self._parts[part].num_inner else None
-
-    def _save(self, index: int, outputs: Iterator[Outputs], mask: VertexMask | None = None) -> list[Path]:
-        """Write the outputs of a layer, of all vertices or of those of a mask, and return the files."""
+    def _save(self, what: str, name: str, outputs: Iterator[Outputs]) -> list[Path]:
+        """Write the outputs of a layer for vertices of a type. Other rows take no space on the disk."""
         files = RowFiles()
-        places: dict[int, Vertices] = {}
         for part, vertices, h in outputs:
-            file, count = self._file(index, part), self._parts[part].num_inner
+            file = self._file(name, what, part)
             assert file is not None
-            if mask is not None:
-                if part not in places:
-                    places[part] = np.cumsum(mask(part)) - 1
-                vertices, count = places[part][vertices], int(places[part][-1]) + 1
-            files.put(file, count, vertices, h.float().numpy())
+            files.put(file, self._parts[name][part].num_inner, vertices, h.float().numpy())
         return files.paths
 
+    # Blocks.
+
+    def _widths(self, network: Network | TypedNetwork, index: int, rows: InputRows) -> dict[str, int]:
+        """Return the width of the rows that a layer reads of each type."""
+        if isinstance(network, Network):
+            return {name: _width_of(rows[name]) for name in self._names}
+        return {name: network.width if index else network.input_widths[name] for name in network.types[index]}
+
     def _layer(
-        self, network: Network, index: int, rows: InputRows, wanted: VertexMask | None
+        self,
+        network: Network | TypedNetwork,
+        index: int,
+        rows: InputRows,
+        name: str,
+        wanted: VertexMask | None,
+        some: bool,
     ) -> Iterator[Outputs]:
-        """Yield the outputs of one layer, given its inputs for all vertices."""
-        where = numbers_of(network)
-        width = network.width_of_edges(index) + (rows.row_shape[0] if rows is not None else 0)
-        edges = self._edge_features() if takes_edge_attr(network) else None
-        hop = self._hop if edges is None else _core.Sampler(self._topology, [-1], merged=True, edge_rows=True)
-        if isinstance(rows, _core.Features) and self._by_means(network, index, rows):
-            yield from self._from_means(network, index, rows, wanted)
+        """Yield the outputs of one layer for vertices of a type, given its inputs, of all vertices or only ``some``."""
+        if isinstance(network, Network) and not some and self._by_means(network, index, rows[name]):
+            yield from self._from_means(network, index, rows[name], wanted)
             return
-        for number, block, sample, x, of_edges in self._read(hop, rows, self._blocks(wanted, width), edges):
-            x = x.to(**where)
-            outputs = network.layer(index, self._graph(sample, x.device, of_edges), x).cpu()
-            del sample, x, of_edges  # the memory of this block is that of the next one
+        widths, where = self._widths(network, index, rows), numbers_of(network)
+        blocks = self._split(name, wanted, max(widths.values()) + network.width_of_edges(index))
+        hop = self._hops(1, takes_edge_attr(network))
+        for number, block, (graph,), x in self._read(hop, name, rows, widths, blocks, where):
+            found: Any = network.layer(index, graph, x)
+            outputs = (found[name] if isinstance(network, TypedNetwork) else found).cpu()
+            del graph, x, found  # the memory of this block is that of the next one
             yield number, block, outputs
 
-    def _by_means(self, network: Network, index: int, rows: _core.Features) -> bool:
+    def _by_means(self, network: Network, index: int, rows: _core.Features | None) -> bool:
         """Return whether a layer can be computed without copies of the rows of neighbours, to the same precision."""
-        known = self._fetching is None and len(rows.row_shape) == 1 and rows.has_means
+        known = not self._fetching and rows is not None and len(rows.row_shape) == 1 and rows.has_means
         takes = network.takes_means(index) or network.takes_propagated(index)
         return known and takes and numbers_of(network)["dtype"] == torch.float32
 
     def _from_means(
-        self, network: Network, index: int, rows: _core.Features, wanted: VertexMask | None
+        self, network: Network, index: int, rows: Any, wanted: VertexMask | None
     ) -> Iterator[Outputs]:
         """Yield the outputs of a layer that takes a mean of the neighbours."""
         where, codes = numbers_of(network), None if index else self._codes
@@ -334,87 +403,80 @@ class Inference(ExactOutputs):
 
     def _at_once(self, network: nn.Module, wanted: VertexMask | None) -> Iterator[Outputs]:
         """Yield the outputs of a network without layers of its own."""
-        edges = self._edge_features() if takes_edge_attr(network) else None
-        hops = _core.Sampler(
-            self._topology, [-1] * self._layers, merged=True, edge_rows=takes_edge_attr(network)
-        )
-        where = numbers_of(network)
+        hops = self._hops(self._layers, takes_edge_attr(network), apart=True)
+        blocks = [block for number in self._own.parts for block in self._fitting(number, wanted, hops)]
+        rows, where = self._inputs(self._names), numbers_of(network)
+        of_task = self._task.input_widths(0)
+        widths = {name: _width_of(rows[name]) or of_task[name] for name in self._names}
+        for number, block, graphs, x in self._read(hops, self._task.target, rows, widths, blocks, where):
+            yield number, block, network(graphs, x).cpu()
 
-        def sizes(rows: npt.NDArray[np.uint32]) -> tuple[list[int], list[int]]:
-            sample = hops.sample(rows)
-            return sample.num_sampled_nodes, sample.num_sampled_edges
+    def _fitting(self, part: int, wanted: VertexMask | None, hops: Hops) -> list[Block]:
+        """Return blocks of the wanted vertices of a part that the memory holds with all their hops. They are kept."""
+        vertices = self._own.vertices(part, wanted)
+        known = self._known_blocks.get(part)
+        if known is None or not np.array_equal(known[0], vertices):
+            known = self._known_blocks[part] = vertices, list(self._halved(part, vertices, hops))
+        return known[1]
 
-        blocks = [block for number in self._own.parts for block in self._fitting(number, wanted, sizes)]
-        exchange = self._edge_fetching if takes_edge_attr(network) else None
-        for number, vertices, sample, x, of_edges in self._read(
-            hops, self._features(), blocks, edges, exchange
-        ):
-            x = x.to(**where)
-            graph = self._graph(sample, x.device, of_edges)
-            yield number, vertices, network(graph.by_layer(sample.num_sampled_nodes), x).cpu()
-
-    def _edge_features(self) -> _core.Features | None:
-        """Map the features of edges that are here. None if there are none."""
-        if self._parts[0].row_type("edge_features") is None:
-            return None
-        rows = self._opened(
-            [part.folder / "edge_features.npy" for part in self._parts], self._topology.edge_starts
-        )
-        coding = self._parts[0].coding("edge_features")
-        return rows if rows is None or coding is None else rows.decoded(coding.core)
-
-    def _blocks(self, wanted: VertexMask | None, width: int) -> Iterator[Block]:
-        """Yield the wanted vertices of this process in blocks. An in-edge takes so many numbers in memory."""
-        most = max(1, min(EDGES, piece(4 * width)))
-        return self._own.split(wanted, lambda degrees: degrees + 1, most)  # and the row of the vertex
+    def _halved(self, part: int, vertices: Vertices, hops: Hops) -> Iterator[Block]:
+        if self._fits is None or not len(vertices):
+            yield part, vertices
+            return
+        rows, half = self._own.rows(part, vertices), len(vertices) // 2
+        if int(self._own.degrees(part, vertices).sum()) > EDGES and half:
+            fits = False  # it is not sampled, which would take memory, too
+        else:
+            nodes, edges = hops.sizes(rows)
+            fits = self._fits(nodes, edges)
+        if fits:
+            yield part, vertices
+        elif not half:
+            raise MemoryBudgetError(
+                f"model: vertex {self._topology.ids_of(rows)[0]} reaches {sum(nodes):,} vertices over {sum(edges):,} "
+                f"edges in {self._layers} hops, which the memory does not hold. Raise memory_limit, or use a network "
+                "with layers, as of fastpart.train.models, which is computed layer by layer"
+            )
+        else:
+            yield from self._halved(part, vertices[:half], hops)
+            yield from self._halved(part, vertices[half:], hops)
 
     def _read(
         self,
-        sampler: _core.Sampler[_core.SampledBatch],
+        hops: Hops,
+        name: str,
         rows: InputRows,
+        widths: Mapping[str, int],
         blocks: Iterable[Block],
-        edges: _core.Features | None,
-        exchange: Fetching | None = None,
-    ) -> Iterator[tuple[int, Vertices, _core.SampledBatch, Tensor, Tensor | None]]:
-        """Yield the blocks that are not empty, with their in-edges, one row per source, and one per in-edge.
+        where: Mapping[str, Any],
+    ) -> Iterator[tuple[int, Vertices, list[Any], Any]]:
+        """Yield the blocks that are not empty, with their in-edges for each layer, and one row per source.
 
-        In-edges of other vertices than those of the block may be in other processes: then ``exchange`` has them.
+        Networks over types get the rows of the types that have ``widths``.
         """
-        if self._fetching is not None:
+        if self._fetching:
             blocks = list(blocks)
             most = int(largest(torch.tensor(len(blocks))))
             blocks += [(0, np.empty(0, np.int64))] * (most - len(blocks))
         for number, block in blocks:
-            ids = self._own.rows(number, block)
-            if isinstance(rows, SavedRows):
-                sample = sampler.sample(ids, edge_features=edges)
-                x: npt.NDArray[Any] | None = rows.rows(sample.rows)
-            else:
-                sample = sampler.sample(ids, features=rows, edge_features=edges)
-                x = sample.features
-                if self._fetching is not None:
-                    x = self._fetching.complete(sample.rows, x, rows)
-            of_edges = sample.edge_features
-            if exchange is not None and sample.edge_rows is not None:
-                of_edges = exchange.complete(sample.edge_rows, of_edges, edges)
+            hood = hops.of(self._blocks[name].rows(number, block), rows, where.get("device", CPU))
+            x = {}
+            for each, width in widths.items():
+                found = hood.features[each]
+                if found is None:
+                    found = np.empty((len(hood.rows[each]), width), np.float32)
+                if self._fetching:
+                    found = self._fetching[each].complete(hood.rows[each], found, rows.get(each))
+                x[each] = torch.from_numpy(found).to(**where)
+            graphs = hood.graphs
+            del hood, found
             if len(block):
-                yield number, block, sample, torch.from_numpy(x), _tensor(of_edges)
-            del sample, x, of_edges
-
-    def _graph(self, sample: _core.SampledBatch, device: torch.device, of_edges: Tensor | None) -> Rows:
-        return Rows(
-            sample.indptr,
-            sample.indices,
-            lambda: torch.from_numpy(self._topology.degrees_of(sample.rows)),
-            torch.from_numpy(sample.n_id),
-            sources=len(sample.rows),
-            device=device,
-            edge_attr=of_edges,
-        )
+                yield number, block, graphs, alone(x)
+            del graphs, x
 
 
-def _tensor(rows: npt.NDArray[Any] | None) -> Tensor | None:
-    return None if rows is None else torch.from_numpy(rows)
+def _width_of(rows: _core.Features | None) -> int:
+    return 0 if rows is None else int(rows.row_shape[0])
 
 
 def numbers_of(network: nn.Module) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from ..core.parameters import sized
 from ..errors import MemoryBudgetError, arg
 from ..partitions.parts import VertexPartData
 from ..partitions.seeds import rank_of_part
+from ..partitions.vertex_rows import VertexRows
 from .batches.batch import STEPS
 from .blocks import PIECE_BYTES
 from .data import AnyDataset, Dataset
@@ -28,8 +29,7 @@ from .inference import Fits
 from .models import CLUSTER, NEIGHBOUR, attends, is_layered, may_take_edges, sampling_of
 from .options import Options
 from .plugged.objects import name_of
-from .scores import Task, TypedTask
-from .typed_data import TypedDataset
+from .scores import Task
 
 LIGHT_BYTES = 64 << 20
 """A process without torch."""
@@ -146,7 +146,7 @@ def number_bytes(options: Options) -> int:
 def widths(options: Options, task: Task) -> Iterator[tuple[int, int]]:
     """Yield the widths of the inputs of each layer and of what it computes."""
     heads = options.heads if attends(options.model) else 1
-    width = max(task.input_widths(options.hidden).values()) if isinstance(task, TypedTask) else task.features
+    width = max(task.input_widths(options.hidden).values())
     for layer in range(options.layers):
         out = (task.classes if layer == options.layers - 1 else options.hidden) * heads
         yield width, out
@@ -155,8 +155,7 @@ def widths(options: Options, task: Task) -> Iterator[tuple[int, int]]:
 
 def weights(options: Options, task: Task) -> Need:
     """Return the need of weights, gradients, Adam, the best weights, and a checkpoint while it is written."""
-    relations = len(task.edge_types) if isinstance(task, TypedTask) else 1
-    numbers = sum((1 + relations) * width * out + out for width, out in widths(options, task))
+    numbers = sum((1 + task.num_relations) * width * out + out for width, out in widths(options, task))
     return Need("weights and Adam", 7 * number_bytes(options) * numbers, f"a smaller {arg('hidden')}")
 
 
@@ -340,14 +339,15 @@ def _hops_bytes(dataset: Dataset, options: Options, nodes: Sequence[int], edges:
 
 
 def row_bytes(dataset: AnyDataset[Any], moved: bool = False) -> int:
-    """Return the bytes of the features of a vertex in a batch.
+    """Return the bytes of the features of a vertex in a batch, of the type whose rows are widest.
 
     Coded rows that were ``moved`` into the batch are there twice: as they came, and decoded. Where rows only move or
     are kept, they take the bytes of the files, ``feature_bytes`` of a part.
     """
-    if isinstance(dataset, TypedDataset):
-        return dataset.row_bytes * (2 if moved else 1)
-    part = dataset.partition.parts[0]
+    return max(_row_bytes(of_type[0], moved) for of_type in dataset.types.values())
+
+
+def _row_bytes(part: VertexRows, moved: bool) -> int:
     row = part.row_type("features")
     decoded = 0 if row is None else int(row[0].itemsize * np.prod(row[1], dtype=np.int64))
     return decoded + (part.feature_bytes if moved and part.coding("features") is not None else 0)

@@ -22,7 +22,7 @@ from .runs.beginning import refuse_other_model
 from .runs.history import History
 from .runs.run_folder import MARKER, RunFolder
 from .runs.trained import TrainedModel
-from .scores import TypedTask, task_of
+from .scores import task_of
 
 if TYPE_CHECKING:
     from .facts.trained import TrainedEmbeddings
@@ -116,7 +116,7 @@ def open(run: StrPath, model: ModelSource | None = None) -> TrainedModel | Train
     trained = replace(trained, summary=content.get("summary") or trained.summary)
     if known.result:
         return loaded(known.result)(trained, how)
-    if isinstance(task, TypedTask) and task.learned:
+    if task.learned:
         with suppress(FileNotFoundError):  # they are written when the training ends
             return replace(trained, learned=written(path, task.learned))
     return trained

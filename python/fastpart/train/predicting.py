@@ -21,8 +21,10 @@ from ..core.pairs import among
 from ..core.parameters import shown
 from ..errors import GraphWarning, ParameterError, warn
 from ..graphs.staging import beside
-from ..partitions.partition import PartitionSource
+from ..partitions.partition import PartitionSource, directory_of
 from ..partitions.seeds import vertex_ids
+from ..partitions.types import range_of_type
+from ..store import open_partition
 from .blocks import PIECE_BYTES
 from .data import AnyDataset, Dataset
 from .edge_data import open_dataset
@@ -30,9 +32,7 @@ from .inference import Inference
 from .memory import Need, evaluation, fitting, full_batch, graph_bytes, left_by, size_of
 from .models import Network, TypedNetwork, takes_edge_attr
 from .options import Options
-from .scores import Task, TypedTask
-from .typed_data import TypedDataset, dataset_of
-from .typed_inference import TypedInference
+from .scores import Task
 
 Predicted = Literal["classes", "logits", "embeddings"]
 PREDICTED: tuple[Predicted, ...] = get_args(Predicted)
@@ -90,26 +90,25 @@ def predictions(
 
 def _dataset(source: PartitionSource, task: Task) -> AnyDataset[Any]:
     """Open a directory. Refuse one of a graph that a network for the task does not fit."""
-    typed = isinstance(task, TypedTask)
-    dataset = dataset_of(source, task.target) if isinstance(task, TypedTask) else open_dataset(source)
-    if isinstance(dataset, TypedDataset) != typed:
+    path, typed = directory_of(source), bool(task.target)
+    if ("types" in (open_partition(path).manifest or {})) != typed:
         raise ParameterError(
-            f"source: {shown(dataset.path)} holds a graph with{'out' if typed else ''} types, but the model was "
-            f"trained on one with{'' if typed else 'out'}"
+            f"source: {shown(path)} holds a graph with{'out' if typed else ''} types, but the model was trained on one "
+            f"with{'' if typed else 'out'}"
         )
+    dataset = open_dataset(path, task.target or None)
     there = dataset.task
     if there.features != task.features:
         raise ParameterError(
             f"source: {shown(dataset.path)} has {there.features} features, but the model was trained on "
             f"{task.features}"
         )
-    if isinstance(there, TypedTask) and isinstance(task, TypedTask):
-        for name in ("types", "edge_types", "widths"):
-            if getattr(there, name) != getattr(task, name):
-                raise ParameterError(
-                    f"source: {shown(dataset.path)} has other {name.replace('_', ' ')} than the graph that the model "
-                    f"was trained on: {getattr(there, name)}, not {getattr(task, name)}"
-                )
+    for name in ("types", "edge_types", "widths") if typed else ():
+        if getattr(there, name) != getattr(task, name):
+            raise ParameterError(
+                f"source: {shown(dataset.path)} has other {name.replace('_', ' ')} than the graph that the model was "
+                f"trained on: {getattr(there, name)}, not {getattr(task, name)}"
+            )
     return dataset
 
 
@@ -216,12 +215,8 @@ def _outputs(
         parts = dataset.partition.parts
         fits = fitting(dataset, options, free)
         here, free = list(range(len(parts))), free // 2
-        inference: Inference | TypedInference
-        if isinstance(dataset, TypedDataset):
-            inference = TypedInference(dataset, here, folder, layers, fits=fits, free_bytes=free)
-            inference.put_inputs(_learned_of(dataset, learned or {}))
-        else:
-            inference = Inference(dataset, here, folder, layers, fits=fits, free_bytes=free)
+        inference = Inference(dataset, here, folder, layers, fits=fits, free_bytes=free)
+        inference.put_inputs(_learned_of(dataset, learned or {}))
 
         def inner(part: int) -> npt.NDArray[np.int64]:
             return np.asarray(dataset.labelled(parts[part]).inner)
@@ -247,7 +242,7 @@ def _outputs(
 
 
 def _learned_of(
-    dataset: TypedDataset, learned: Mapping[str, npt.NDArray[Any]]
+    dataset: Dataset, learned: Mapping[str, npt.NDArray[Any]]
 ) -> Callable[[str, int], npt.NDArray[Any]]:
     """Return what finds the learned rows of a type in a part."""
     if missing := [name for name in dataset.task.learned if name not in learned]:
@@ -255,16 +250,16 @@ def _learned_of(
             f"run: the training has not ended, and writes the learned rows of {missing[0]!r} in its end. Go on with "
             "it: resume()"
         )
-    for each in dataset.partition.parts[0].types or ():
-        if each.name in dataset.task.learned and len(learned[each.name]) != each.n:
+    vertices = {name: range_of_type(dataset.partition, name) for name in dataset.task.learned}
+    for name, ids in vertices.items():
+        if len(learned[name]) != len(ids):
             raise ParameterError(
-                f"source: {shown(dataset.path)} has {each.n:,} vertices of {each.name!r}, but the model has learned "
-                f"{len(learned[each.name]):,} rows of theirs. Pass a partition of the graph that it was trained on"
+                f"source: {shown(dataset.path)} has {len(ids):,} vertices of {name!r}, but the model has learned "
+                f"{len(learned[name]):,} rows of theirs. Pass a partition of the graph that it was trained on"
             )
 
     def of_part(name: str, part: int) -> npt.NDArray[Any]:
-        data = dataset.partition.parts[part].of_type(name)
-        return np.asarray(learned[name][data.inner - data.type.first])
+        return np.asarray(learned[name][dataset.types[name][part].inner - vertices[name].start])
 
     return of_part
 

@@ -48,8 +48,8 @@ class Method:
         distdgl has one of its own.
     worker : str
         A :class:`fastpart.train.jobs.worker.Worker`, which trains in each process.
-    typed_worker : str, optional
-        The one for graphs with types.
+    types : bool
+        Whether it trains over graphs with types.
     result : str, optional
         A function that returns the result of a training that :func:`fastpart.train.open` opens, from what all methods
         return and from what the folder notes. Default: what all methods return.
@@ -77,7 +77,7 @@ class Method:
     options: type[TrainOptions]
     driver: str
     worker: str = ""
-    typed_worker: str = ""
+    types: bool = False
     result: str = ""
     network: str = ""
     over: Of | None = "vertices"

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..partitions.types import EdgeKey
+from ..partitions.types import ONLY_TYPE, EdgeKey, relation_fanouts
 
 TALLY = 4
 """Numbers of :meth:`Task.tally`."""
@@ -38,6 +38,33 @@ class Task:
     multilabel: bool
     regression: bool = False
     edge_features: int = 0
+
+    @property
+    def target(self) -> str:
+        """The type with the labels. A graph without types has one, whose name is empty."""
+        return ONLY_TYPE
+
+    @property
+    def num_relations(self) -> int:
+        """Number of relations."""
+        return 1
+
+    @property
+    def learned(self) -> tuple[str, ...]:
+        """The types whose rows are learned."""
+        return ()
+
+    def input_widths(self, hidden: int) -> dict[str, int]:
+        """Return the width of the rows that a network gets of each type, given that of its hidden layers."""
+        return {ONLY_TYPE: self.features}
+
+    def most_in_edges(self, fanouts: Any) -> tuple[int, ...]:
+        """Return the most in-edges that a vertex of any type has in each hop of a batch. -1 is all."""
+        return tuple(fanouts)
+
+    def types_by_layer(self, layers: int) -> list[tuple[str, ...]]:
+        """Return the types whose rows each layer reads, and those that the last one returns."""
+        return [(ONLY_TYPE,)] * (layers + 1)
 
     @property
     def scores(self) -> tuple[str, str]:
@@ -136,6 +163,11 @@ class TypedTask(Task):
         return self.returned[0]
 
     @property
+    def num_relations(self) -> int:
+        """Number of relations."""
+        return len(self.edge_types)
+
+    @property
     def metadata(self) -> tuple[list[str], list[EdgeKey]]:
         """Types and relations, as ``torch_geometric.nn.to_hetero`` takes them."""
         return list(self.types), list(self.edge_types)
@@ -148,6 +180,24 @@ class TypedTask(Task):
     def input_widths(self, hidden: int) -> dict[str, int]:
         """Return the width of the rows that a network gets of each type, given that of its hidden layers."""
         return {name: self.widths[name] or hidden for name in self.types}
+
+    def most_in_edges(self, fanouts: Any) -> tuple[int, ...]:
+        """Return the most in-edges that a vertex of any type has in each hop of a batch. -1 is all."""
+        bounds = []
+        for of_hop in relation_fanouts(fanouts, self.edge_types):
+            sums = dict.fromkeys(self.types, 0)
+            for key, fanout in zip(self.edge_types, of_hop, strict=True):
+                sums[key[2]] += fanout
+            bounds.append(-1 if -1 in of_hop else max(sums.values()))
+        return tuple(bounds)
+
+    def types_by_layer(self, layers: int) -> list[tuple[str, ...]]:
+        """Return the types whose rows each layer reads, and those that the last one returns, in the order of types."""
+        needed = [set(self.returned)]
+        for _ in range(layers):
+            sources = {source for source, _, target in self.edge_types if target in needed[0]}
+            needed.insert(0, needed[0] | sources)
+        return [tuple(name for name in self.types if name in those) for those in needed]
 
 
 def task_of(stored: Mapping[str, Any]) -> Task:

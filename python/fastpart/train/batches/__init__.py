@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from ..models import CLUSTER, NEIGHBOUR, SAINT, sampling_of
 from ..options import Options
 from . import cluster, neighbour, saint
-from .batch import Batch
+from .batch import Batch, weighted
 from .field import Field, VertexRows
 
-__all__ = ["Batch", "Field", "VertexRows", "batches"]
+__all__ = ["Batch", "Field", "VertexRows", "batches", "weighted"]
 
 _KINDS = {NEIGHBOUR: neighbour.batches, CLUSTER: cluster.batches, SAINT: saint.batches}
 

@@ -46,7 +46,12 @@ class Batch:
 
     def weighted(self, losses: Tensor) -> Tensor:
         """Return the losses of the targets, weighted."""
-        return losses if self.weights is None else losses * self.weights.to(losses)
+        return weighted(losses, self.weights)
+
+
+def weighted(losses: Tensor, weights: Tensor | None) -> Tensor:
+    """Return losses times their factors, if there are any."""
+    return losses if weights is None else losses * weights.to(losses)
 
 
 def size_of_batches(seeds: int, batch_size: int | None) -> int:

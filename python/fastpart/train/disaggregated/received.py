@@ -16,6 +16,7 @@ from ...loading.fetching import Fetching
 from ...loading.remote import RowFiles, fetching_of
 from ...partitions.loader_options import FetchingOptions
 from ...partitions.seeds import Ids, seeds_of
+from ...partitions.types import ONLY_TYPE
 from ..data import Dataset
 from ..graphs.rows import Rows
 from ..mini_batches.steps import Step
@@ -91,7 +92,6 @@ class ReceivedSteps:
         places, indptr, indices, *of_edges = arrays
         edges = None if not of_edges else torch.from_numpy(self._decoded_edges(np.array(of_edges[0])))
         rows = group.rows[places]
-        targets = rows[: levels[0]]
         whole = Rows(
             np.array(indptr),
             np.array(indices),
@@ -101,25 +101,23 @@ class ReceivedSteps:
             device=device(),
             edge_attr=edges,
         )
-        return self._made(whole.by_layer(levels), rows, targets, count, group.x[places])
+        return self._made(whole.by_layer(levels), rows, levels[0], count, group.x[places])
 
     def _decoded_edges(self, rows: Array) -> Array:
         return rows if self._edge_coding is None else self._edge_coding.decode(rows)
 
     def _empty(self, count: int) -> Piece:
         """Return no batch, for a step with fewer training vertices than compute workers."""
-        none = np.empty(0, np.uint32)
-        return self._made([], none, none, count, self._none)
+        return self._made([], np.empty(0, np.uint32), 0, count, self._none)
 
-    def _made(self, graphs: list[Any], inputs: Array, targets: Array, count: int, x: Array) -> Piece:
+    def _made(self, graphs: list[Any], inputs: Array, targets: int, count: int, x: Array) -> Piece:
         return Piece(
             graphs=graphs,
-            inputs=inputs,
-            rows=torch.arange(len(targets)),
-            targets=targets,
+            inputs={ONLY_TYPE: inputs},
+            rows=torch.arange(targets),
             count=count,
-            x=torch.from_numpy(x if self._coding is None else self._coding.decode(x)),
-            y=torch.from_numpy(self._labels[np.searchsorted(self._sorted, targets)]),
+            x={ONLY_TYPE: torch.from_numpy(x if self._coding is None else self._coding.decode(x))},
+            y=torch.from_numpy(self._labels[np.searchsorted(self._sorted, inputs[:targets])]),
             last=False,
         )
 

@@ -87,6 +87,7 @@ class Export:
         if path.suffix == ".json" and path.is_file():
             return cls._read(path, {})
         dataset = Dataset(path)
+        dataset.refuse_types()
         config = export.dgl(path, folder / "dgl", **vars(run))
         return cls._read(config, data_of(dataset.path, dataset.manifest))
 

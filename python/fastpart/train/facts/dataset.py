@@ -13,11 +13,11 @@ from ...errors import ParameterError, code
 from ...graphs.types import TypedRanges
 from ...loading.links import edges_of
 from ...partitions.typed_parts import typed_of
-from ...partitions.types import edge_keys, type_names
-from ..data import width_of
+from ...partitions.types import type_names
+from ..data import task_over_types
 from ..link_prediction.dataset import LinkDataset
 from ..options import Options
-from ..scores import Task, TypedTask
+from ..scores import Task
 
 Ids = npt.NDArray[np.int64]
 
@@ -96,21 +96,6 @@ class FactDataset(LinkDataset):
                 "encoder: the graph has no types. Train an encoder over it with "
                 + code("fastpart.train.links", "`fastpart train links`")
             )
-        part, names = self.partition.parts[0], type_names(self.partition)
         ends = {name for each in self.typed.relations for name in (each.source, each.target)}
-        returned = tuple(name for name in names if name in ends)
-        rows = {name: part.of_type(name).row_type("features") for name in names}
-        of_edges = {
-            each.name: part.of_relation(each.name).row_type("edge_features") for each in part.edge_types or ()
-        }
-        widths = {name: 0 if row is None else width_of(row[1]) for name, row in rows.items()}
-        return TypedTask(
-            features=widths[returned[0]],
-            classes=options.hidden,
-            multilabel=False,
-            types=tuple(names),
-            edge_types=tuple(edge_keys(self.partition)),
-            widths=widths,
-            edge_widths={name: width_of(row[1]) for name, row in of_edges.items() if row is not None},
-            returned=returned,
-        )
+        returned = tuple(name for name in type_names(self.partition) if name in ends)
+        return task_over_types(self.partition, returned, classes=options.hidden, multilabel=False)

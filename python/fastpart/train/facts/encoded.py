@@ -13,7 +13,8 @@ from torch import Tensor
 from ...loading import TypedBatch
 from ...partitions.types import of_type
 from ..embedding_table import numbers_of_rows
-from ..graphs.typed_rows import TypedRows
+from ..graphs.rows import layers_of
+from ..inference import Inference
 from ..jobs.worker import Place
 from ..learned_rows import LearnedRows
 from ..learning.learner import Learner
@@ -21,21 +22,11 @@ from ..method_options import EmbeddingOptions
 from ..models import TypedNetwork, takes_edge_attr
 from ..ranks import device, rank
 from ..scores import TypedTask
-from ..typed_inference import TypedInference
 from .dataset import FactDataset
 from .loader import FactLoader
 from .steps import FactSteps, Step
 
 Ids = npt.NDArray[np.int64]
-
-
-class EncodedDataset:
-    """What :class:`TypedInference` reads of a data set."""
-
-    def __init__(self, dataset: FactDataset) -> None:
-        assert isinstance(dataset.task, TypedTask)
-        self.partition, self.topology, self.task = dataset.partition, dataset.topology, dataset.task
-        self.target = dataset.task.target
 
 
 class EncodedVertices:
@@ -63,8 +54,8 @@ class EncodedVertices:
             out = place.out
             given = dataset.partition, self._task.learned, owners, options.hidden, options.seed
             self._learned = LearnedRows(*given, options.lr, out, options.timeout, numbers)
-        self._inference = TypedInference(
-            EncodedDataset(dataset),  # type: ignore[arg-type]  # it has what is read
+        self._inference = Inference(
+            dataset,
             self._own,
             place.scratch,
             options.layers,
@@ -86,7 +77,7 @@ class EncodedVertices:
 
     def rows(self, step: Step, made: TypedBatch, inputs: dict[str, Tensor]) -> Tensor:
         """Return the rows of the vertices of a step, which may be of several types, in their order."""
-        encoded = self._learner.network.encoder.encode(TypedRows.by_layer(made, self._learner.device), inputs)
+        encoded = self._learner.network.encoder.encode(layers_of(made, self._learner.device), inputs)
         numbers = self._types.locate(step.rows)[0]
         places, first = np.empty(len(numbers), np.int64), 0
         for number, name in enumerate(self._task.types):

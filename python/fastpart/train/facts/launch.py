@@ -19,6 +19,7 @@ from ...errors import ParameterError, arg
 from ...graphs.held_out import pairs_of
 from ...graphs.relation_weights import checked_relation_weights
 from ...partitions.partition import PartitionSource
+from ...partitions.types import range_of_type
 from ..embedding_table import NEW_EMBEDDINGS, files_of
 from ..file_names import EMBEDDINGS
 from ..jobs import driver
@@ -30,8 +31,6 @@ from ..memory import BatchSize, Need, batches, number_bytes, size_of, weights
 from ..method_options import EmbeddingOptions
 from ..registry import Method
 from ..runs.trained import TrainedModel
-from ..scores import TypedTask
-from ..typed_data import bounds_of
 from .dataset import FactDataset
 from .trained import TrainedEmbeddings
 from .training import HARD_NEGATIVES
@@ -83,7 +82,7 @@ class Driver(driver.Driver):
     @property
     def _learned(self) -> tuple[str, ...]:
         """The types whose rows are learned as inputs of an encoder."""
-        return self.task.learned if isinstance(self.task, TypedTask) else ()
+        return self.task.learned
 
     def guessing(self) -> None:
         """Return nothing: the loss of guessing depends on the objective and on what there is to tell apart."""
@@ -135,14 +134,13 @@ class Driver(driver.Driver):
     def _encoder_needs(self, rows: int) -> list[Need]:
         """Return what an encoder takes with its batches, for so many vertices of a step."""
         options, dataset, task = self.options, self.dataset, self.task
-        (n, edges), ranges = size_of(dataset), dataset.partition.parts[0].types or ()
-        assert isinstance(task, TypedTask)
-        fanouts = bounds_of(options, task)
+        n, edges = size_of(dataset)
+        fanouts = task.most_in_edges(dataset.fanouts(options))
         size = BatchSize.sampled(min(rows, n), fanouts, n, edges)
-        learned = sum(each.n for each in ranges if each.name in task.learned) // self.workers
+        learned = sum(len(range_of_type(dataset.partition, name)) for name in task.learned) // self.workers
         return [
             weights(options, task),
-            *batches(options, task, size, number_bytes(options) * max(task.widths.values())),
+            *batches(options, task, size, number_bytes(options) * max(task.input_widths(0).values())),
             Need(
                 "learned rows and their Adam",
                 5 * number_bytes(options) * options.hidden * learned,

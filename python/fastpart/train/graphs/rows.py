@@ -1,12 +1,17 @@
-"""Rows of an adjacency in memory as a neighbourhood: a whole graph, a part with its halo, or a mini-batch."""
+"""Rows of an adjacency in memory as a neighbourhood: a whole graph, a part with its halo, or a mini-batch.
+
+:class:`Rows` are the in-edges of a graph without types, or of one relation. :class:`TypedRows` are the in-edges of all
+relations.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 import torch
@@ -14,8 +19,12 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ...errors import ParameterError
+from ...loading import Batch, TypedBatch
+from ...partitions.types import ONLY_TYPE, EdgeKey
 from ..neighbourhood import NO_EDGE_FEATURES, Neighbourhood, Score, dropped_by, inverse_roots
 from .kernels import CPU, Ids, Kernel, with_loops
+
+Module = TypeVar("Module")
 
 _TAKES_MORE = (
     "model: a layer with takes_means = True may take the mean or the sum of the rows that it gets, as they are, and "
@@ -82,14 +91,16 @@ class ScaledMeans(Means):
 
 
 class Rows(Neighbourhood):
-    """The in-edges of the first vertices, the targets.
+    """The in-edges of the first vertices, the targets. They may be the in-edges of one relation.
+
+    The sources of a relation may be of another type than its targets. Then the first sources are not the targets.
 
     Parameters
     ----------
     indptr, indices : numpy.ndarray
         Where the in-edges of each target begin, and the source of each in-edge. Integers.
-    degree : torch.Tensor or callable
-        In-degree of each source in the whole graph, int64, or what returns it. Few models need it.
+    degree : torch.Tensor or callable, optional
+        In-degree of each source in the whole graph, int64, or what returns it. Few models need it, and none over types.
     sources : int, optional
         Number of sources. Default: that of the degrees.
     vertices : torch.Tensor, optional
@@ -104,7 +115,7 @@ class Rows(Neighbourhood):
         self,
         indptr: Ids,
         indices: Ids,
-        degree: Tensor | Callable[[], Tensor],
+        degree: Tensor | Callable[[], Tensor] | None = None,
         vertices: Tensor | None = None,
         weights: Tensor | None = None,
         sources: int | None = None,
@@ -113,15 +124,16 @@ class Rows(Neighbourhood):
     ) -> None:
         super().__init__()
         self.indptr, self.indices, self.weights = indptr, indices, weights
-        self.num_targets = len(indptr) - 1
+        self.num_targets, self.num_edges = len(indptr) - 1, len(indices)
         self.num_sources = len(degree) if isinstance(degree, Tensor) else sources or 0
         self.vertices, self.edge_attr = (None if x is None else x.to(device) for x in (vertices, edge_attr))
         self._degree, self._device = degree, device
-        self._kernel = Kernel(indptr, indices, self.num_sources, device, weights)
+        self.kernel = Kernel(indptr, indices, self.num_sources, device, weights)
 
     @cached_property
     def source_degree(self) -> Tensor:
         """In-degree of each source in the whole graph, int64."""
+        assert self._degree is not None
         degree = self._degree if isinstance(self._degree, Tensor) else self._degree()
         return degree.to(self._device)
 
@@ -184,7 +196,7 @@ class Rows(Neighbourhood):
         return Kernel(*rows, self.num_sources, self._device)
 
     def edge_rows(self, dtype: torch.dtype, *, loops: bool = False) -> Tensor:
-        """Return the features of the in-edges, and with ``loops`` of a loop behind those of each target."""
+        """Return the features of the in-edges, and with ``loops`` of a loop behind the in-edges of each target."""
         if self.edge_attr is None:
             raise ParameterError(NO_EDGE_FEATURES)
         rows = self.edge_attr.to(dtype).reshape(-1, math.prod(self.edge_attr.shape[1:]))
@@ -194,18 +206,18 @@ class Rows(Neighbourhood):
         looped = rows.new_empty((len(rows) + self.num_targets, rows.shape[1]))
         is_loop = torch.zeros(len(looped), dtype=torch.bool)
         is_loop[at] = True
-        looped[is_loop.to(self._device)] = self._kernel.total(rows) / self._counts.to(dtype)
+        looped[is_loop.to(self._device)] = self.kernel.total(rows) / self._counts.to(dtype)
         looped[~is_loop.to(self._device)] = rows
         return looped
 
     def sum_of_messages(self, x: Tensor, message: Callable[[Tensor], Tensor]) -> Tensor:
         """Return the mean of the messages of the in-edges here, times the in-degree in the whole graph."""
-        mean = self._kernel.total(message(self._kernel.of_sources(x))) / self._counts.to(x.dtype)
+        mean = self.kernel.total(message(self.kernel.of_sources(x))) / self._counts.to(x.dtype)
         return mean * self.target_degree.to(x.dtype).unsqueeze(1)
 
     def mean(self, x: Tensor) -> Tensor:
         """Return the mean over the in-edges of each target."""
-        return self._kernel.summed(x) / self._counts.to(x.dtype)
+        return self.kernel.summed(x) / self._counts.to(x.dtype)
 
     def attend(
         self,
@@ -219,7 +231,7 @@ class Rows(Neighbourhood):
         of_edges: Tensor | None = None,
     ) -> Tensor:
         """Return the sums weighted by attention."""
-        kernel = self._looped if loops else self._kernel
+        kernel = self._looped if loops else self.kernel
         shares = kernel.softmax(score(kernel.of_sources(source), kernel.at(target)))
         return kernel.weighted(values, self._dropped(shares, drop, kernel), of_edges)
 
@@ -228,3 +240,90 @@ class Rows(Neighbourhood):
         if not drop or self.vertices is None:
             return F.dropout(shares, drop)
         return dropped_by(shares, drop, kernel.pair_ids(self.vertices, self.targets(self.vertices)))
+
+
+@dataclass(frozen=True, eq=False)
+class TypedRows:
+    """A graph for one layer over types. The layer reads rows of the sources and returns rows of the targets, by type.
+
+    The targets of a type are the first of its sources. Every mapping has all types, or all relations.
+
+    Attributes
+    ----------
+    num_targets, num_sources : mapping of int
+        By type.
+    relations : mapping of Rows
+        By (type of the sources, name, type of the targets).
+    vertices : mapping of torch.Tensor
+        By type: id of each source in the graph, int64.
+    """
+
+    num_targets: Mapping[str, int]
+    num_sources: Mapping[str, int]
+    relations: Mapping[EdgeKey, Rows]
+    vertices: Mapping[str, Tensor]
+
+    def first(self, targets: Mapping[str, int], sources: Mapping[str, int]) -> TypedRows:
+        """Return the rows of the first targets of each type. They need no more than the first ``sources``."""
+        relations = {
+            key: rows.first(targets[key[2]], sources[key[0]]) for key, rows in self.relations.items()
+        }
+        vertices = {name: ids[: sources[name]] for name, ids in self.vertices.items()}
+        return TypedRows(targets, sources, relations, vertices)
+
+    def by_layer(self, levels: Mapping[str, Sequence[int]]) -> list[TypedRows]:
+        """Return the rows for each layer of a network, as :meth:`Rows.by_layer` does for the levels of each type."""
+        sizes = {name: list(accumulate(counts)) for name, counts in levels.items()}
+        hops = [dict(zip(sizes, of_hop, strict=True)) for of_hop in zip(*sizes.values(), strict=True)]
+        return [self.first(targets, sources) for targets, sources in reversed(list(pairwise(hops)))]
+
+    def read(self, of_relations: Iterable[tuple[EdgeKey, Module]]) -> Iterator[tuple[EdgeKey, Module]]:
+        """Yield the relations that a layer has to read, with its module of each: the relations with in-edges here.
+
+        If gradients are computed, these are all relations. Otherwise the weights of some would have no gradient, and
+        optimizers would treat them unlike those of a process beside others, which have gradients of 0.
+        """
+        every = torch.is_grad_enabled()
+        return (each for each in of_relations if every or self.relations[each[0]].num_edges)
+
+    def targets(self, x: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Return the rows of the targets among those of the sources."""
+        return {name: rows[: self.num_targets[name]] for name, rows in x.items()}
+
+    def dropped(self, h: Mapping[str, Tensor], share: float) -> dict[str, Tensor]:
+        """Apply dropout to rows of the targets. The choice depends on torch's random numbers and on the ids."""
+        return {name: dropped_by(rows, share, self.vertices[name][: len(rows)]) for name, rows in h.items()}
+
+
+def layers_of(
+    batch: Batch | TypedBatch, device: torch.device = CPU, degree: Callable[[], Tensor] | None = None
+) -> list[Any]:
+    """Return the in-edges of a batch for each layer of a network, the first layer first.
+
+    They are :class:`TypedRows` in a graph with types, otherwise :class:`Rows`, whose ``degree`` is found if a model
+    asks for it.
+    """
+    if isinstance(batch, Batch):
+        ends = batch.indptr.numpy(), batch.indices.numpy()
+        whole = Rows(
+            *ends, degree, batch.n_id, sources=batch.num_nodes, device=device, edge_attr=batch.edge_attr
+        )
+        return whole.by_layer(batch.num_sampled_nodes)
+    sources = {name: len(ids) for name, ids in batch.n_id_dict.items()}
+    relations = {
+        key: Rows(
+            batch.indptr_dict[key].numpy(),
+            indices.numpy(),
+            sources=sources[key[0]],
+            device=device,
+            edge_attr=batch.edge_attr_dict.get(key),
+        )
+        for key, indices in batch.indices_dict.items()
+    }
+    vertices = {name: ids.to(device) for name, ids in batch.n_id_dict.items()}
+    return TypedRows(sources, sources, relations, vertices).by_layer(batch.num_sampled_nodes_dict)
+
+
+def alone(x: Mapping[str, Any]) -> Any:
+    """Return rows by type as networks take them: in a graph without types, those of the only one."""
+    return x.get(ONLY_TYPE, x)

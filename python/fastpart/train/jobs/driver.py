@@ -94,7 +94,9 @@ class Driver(ABC):
     ) -> None:
         self.method, self.options = method, options
         self.dataset = self.source = dataset
-        if self.options.relation_fanouts is not None and "types" not in dataset.manifest:
+        if not method.types:
+            dataset.refuse_types()
+        if self.options.relation_fanouts is not None and not dataset.has_types:
             raise ParameterError("fanouts: the graph has no relations by name. Pass a list, as [15, 10]")
         self.workers, self._asked = workers, asked
         self.decisive: dict[str, Any] = {}
@@ -150,7 +152,7 @@ class Driver(ABC):
         with launching(self.options, self._asked, self.alone) as launch, ExitStack() as stack:
             self.prepare(launch, stack)
             refuse_patience_without_validation(self.dataset, self.options)
-            if is_first():
+            if is_first() and self.reads_features:
                 warn_of_scales(self.source)
             free_bytes, copies = self._state_memory(launch)
             self.begin(launch)
@@ -204,7 +206,7 @@ class Driver(ABC):
         """Train by workers that are started, or in this process."""
         job = Job(
             method=self.method.name,
-            workers=(self.method.worker, self.method.typed_worker),
+            worker=self.method.worker,
             source=os.path.abspath(self.dataset.path),
             place=Place(launch.scratch, launch.folder.path.absolute(), free_bytes),
             options=launch.importable(self.options) if launch.group is not None else self.options,

@@ -11,7 +11,6 @@ from ..registry import loaded
 from ..runs.history import History
 from ..runs.run_folder import RunFolder
 from ..scores import Task
-from ..typed_data import TypedDataset
 from .loop import Report, train
 from .worker import Place, Worker
 
@@ -24,8 +23,8 @@ class Job:
     ----------
     method : str
         The name of a method.
-    workers : tuple of str
-        Its :class:`.Worker`, as ``module:Class``, and the one for graphs with types, if there is one.
+    worker : str
+        Its :class:`.Worker`, as ``module:Class``.
     source : str
         The partition directory.
     place : Place
@@ -41,7 +40,7 @@ class Job:
     """
 
     method: str
-    workers: tuple[str, str]
+    worker: str
     source: str
     place: Place
     options: TrainOptions
@@ -60,7 +59,6 @@ class Job:
         """Return what :meth:`to_json` wrote."""
         values = json.loads(text)
         options, place = values.pop("options"), Place.received(values.pop("place"))
-        values["workers"] = tuple(values["workers"])
         return cls(**values, place=place, options=loaded(options["kind"]).received(options["values"]))
 
     def history(self) -> History:
@@ -69,11 +67,8 @@ class Job:
 
     def work(self, history: History | None, report: Report) -> tuple[Task, dict[str, Any]]:
         """Train, and return task and summary. Rank 0 has the history, and reports each row."""
-        of_plain, of_types = self.workers
-        worker_class: type[Worker] = loaded(of_plain)
+        worker_class: type[Worker] = loaded(self.worker)
         dataset = worker_class.open(self.source, self.options.target)
-        if isinstance(dataset, TypedDataset):
-            worker_class = loaded(of_types)
         summary = train(
             lambda state: worker_class(dataset, self.options, self.place, state),
             history,

@@ -13,7 +13,6 @@ from ...core.parameters import shown
 from ...core.standardising import STATISTICS
 from ...errors import GraphFormatError, GraphWarning, arg, code, warn
 from ..data import AnyDataset
-from ..scores import TypedTask
 
 _ROWS = 1000
 """Rows of a sample, at most."""
@@ -65,12 +64,10 @@ def warn_of_scales(dataset: AnyDataset[Any]) -> None:
             )
 
 
-def _samples(dataset: AnyDataset[Any]) -> Iterator[tuple[str | None, npt.NDArray[np.float64]]]:
+def _samples(dataset: AnyDataset[Any]) -> Iterator[tuple[str, npt.NDArray[np.float64]]]:
     """Yield samples of the rows of features, by type in a graph with types. The same ones in every call."""
-    task = dataset.task
-    for name in task.types if isinstance(task, TypedTask) else (None,):
-        parts = [part if name is None else part.of_type(name) for part in dataset.partition.parts]
-        parts = [part for part in parts if part.row_type("features") is not None and part.num_inner]
+    for name, of_type in dataset.types.items():
+        parts = [part for part in of_type if part.row_type("features") is not None and part.num_inner]
         chosen = [parts[place] for place in _spread(len(parts), _PARTS)]
         if not chosen:
             continue

@@ -87,15 +87,14 @@ def _rows_of(dataset: AnyDataset[Any], model: ModelSource) -> Iterator[tuple[str
 
     Those on other machines are left out, and so are those with 8 bits per number, which are finite.
     """
-    typed = "types" in dataset.manifest
-    of_edges = typed or may_take_edges(model, dataset.task)
+    of_edges = dataset.has_types or may_take_edges(model, dataset.task)
+    types, relations = dataset.types.values(), dataset.relations.values()
     for part in dataset.partition.parts:
-        for data in [part.of_type(each.name) for each in part.types] if typed else [part]:
+        for data in [parts[part.index] for parts in types]:
             if data.row_type("features") is not None and data.coding("features") is None:
                 with suppress(GraphFormatError, OSError):
                     yield "features", data.features, partial(_vertex, part.index, data)
-        relations = [part.of_relation(each.name) for each in part.edge_types] if typed else [part]
-        for data in relations if of_edges else []:
+        for data in [parts[part.index] for parts in relations if of_edges]:
             if data.row_type("edge_features") is not None:
                 with suppress(GraphFormatError, OSError):
                     yield "edge features", data.edge_features, partial(_edge, part.index, data)

@@ -6,24 +6,19 @@ import io
 import warnings
 from collections.abc import Callable
 from contextlib import redirect_stdout
-from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from ...errors import FastpartError, ParameterError, arg, code
 from ...runtime.environment import found
 from ...runtime.reporting import describe
-from ..graphs.rows import Rows
-from ..graphs.typed_rows import TypedRows
-from ..models import build, is_made
-from ..models.typed.hetero import example
+from ..models import build, example, is_made
 from ..options import Options
 from ..plugged.model_source import ModelSource, import_path, refuse_unguarded
 from ..plugged.notebooks import in_notebook
 from ..plugged.objects import is_network, name_of, pickled
-from ..scores import Task, TypedTask
+from ..scores import Task
 from .criterion import refuse_unfit_loss
 from .metrics import refuse_unfit_metrics
 from .normalisation import BatchNorm, synchronise
@@ -85,8 +80,8 @@ def refuse_unfit(
 
 def _refuse_unfit_network(network: nn.Module, task: Task, options: Options) -> None:
     """Raise an error if a network of the user cannot be called, or returns other rows than the task needs."""
-    takes = "(x_dict, edge_index_dict)" if isinstance(task, TypedTask) else "(x, edge_index)"
-    name, (two, x) = name_of(options.model), _example(task, options)
+    takes = "(x_dict, edge_index_dict)" if task.target else "(x, edge_index)"
+    name, (two, x) = name_of(options.model), example(task, options.hidden)
     try:
         outputs = network.eval()([two] * options.layers, x)
     except (FastpartError, MemoryError):
@@ -102,16 +97,6 @@ def _refuse_unfit_network(network: nn.Module, task: Task, options: Options) -> N
             f"model: {name} returned {shape} for 2 vertices, but there are {task.classes} outputs to learn. Give its "
             "last layer that width"
         )
-
-
-def _example(task: Task, options: Options) -> tuple[Rows | TypedRows, Any]:
-    """Return a graph of two vertices, of each type if there are types, and rows of ones."""
-    if isinstance(task, TypedTask):
-        return example(task, options.hidden)
-    edge_attr = torch.ones(2, task.edge_features) if task.edge_features else None
-    ends = np.arange(3), np.array([1, 0], np.int32)
-    two = Rows(*ends, torch.ones(2, dtype=torch.int64), edge_attr=edge_attr)
-    return two, torch.ones(2, task.features)
 
 
 def refuse_not_importable(model: ModelSource) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
@@ -21,6 +21,7 @@ from ...loading.fetching import Fetching
 from ...loading.negatives import AllVertices
 from ...loading.timed_edges import EarlierVertices
 from ...partitions.seeds import owner_of
+from ...partitions.types import ONLY_TYPE
 from ..data import Dataset
 from ..inference import Fits, Inference
 from ..ranks import barrier, total, world_size
@@ -60,29 +61,28 @@ class Encodings(Inference):
         edge_fetching: Fetching | None = None,
     ) -> None:
         super().__init__(dataset, parts, folder, layers, fetching, fits, edge_fetching=edge_fetching)
-        self._learned, self._outputs = learned, layers
+        if learned:
+            self._learned = (ONLY_TYPE,)
 
     def put(self, part: int, inputs: Float) -> None:
         """Write the inputs of the vertices of a part."""
-        np.save(self._inputs(part), inputs)
+        file = self._file(ONLY_TYPE, "inputs", part)
+        if file is not None:
+            np.save(file, inputs)
 
-    def _inputs(self, part: int) -> Path:
-        return self._folder / f"inputs-{part}.npy"
-
-    def _features(self) -> _core.Features | None:
-        if not self._learned:
-            return super()._features()
-        barrier()
-        return self._opened([self._inputs(part) for part in range(len(self._parts))])
+    def _inputs(self, names: Iterable[str]) -> dict[str, _core.Features | None]:
+        if self._learned:
+            barrier()
+        return super()._inputs(names)
 
     @contextmanager
     def stored(self, encoder: nn.Module, wanted: npt.NDArray[np.bool_]) -> Iterator[_core.Features]:
         """Yield the rows of the wanted vertices, a mask with at least one, from files that all processes see."""
         starts = self._topology.starts
         found = self.outputs(encoder, lambda part: wanted[starts[part] : starts[part + 1]])
-        files = self._save(self._outputs, found)
+        files = self._save("encoded", ONLY_TYPE, found)
         barrier()
-        yield _core.Features(self._saved(self._outputs), self._topology)
+        yield _core.Features(self._files(ONLY_TYPE, "encoded"), self._topology)
         barrier()
         for file in files:
             file.unlink()

@@ -16,7 +16,6 @@ METHOD = Method(
     ByteGNNOptions,
     driver="fastpart.train.mini_batches.launch:Driver",
     worker="fastpart.train.mini_batches.training:Worker",
-    typed_worker="fastpart.train.mini_batches.typed_training:Worker",
     defaults={"batch_size": 1000},
     of_all_parts=True,
 )

@@ -16,6 +16,7 @@ METHOD = Method(
     EmbeddingOptions,
     driver="fastpart.train.facts.launch:Driver",
     worker="fastpart.train.facts.training:Worker",
+    types=True,
     result="fastpart.train.facts.trained:opened",
     network="fastpart.train.link_prediction.decoders:noted_relation_network",
     defaults={"batch_size": 1000, "lr": 0.003, "dropout": 0.3, "weight_decay": 0.0, "epochs": 30},

@@ -37,8 +37,6 @@ from ..method_options import ByteGNNOptions, SampledOptions
 from ..models import CLUSTER, NEIGHBOUR, sampling_of
 from ..registry import Method
 from ..runs.trained import TrainedModel
-from ..scores import TypedTask
-from ..typed_data import TypedDataset, dataset_of
 from .temporal import refuse_degrees, refuse_untimed, temporal_of
 from .traces import merge
 
@@ -55,8 +53,8 @@ class Driver(driver.Driver):
         self, method: Method, source: PartitionSource, options: SampledOptions | ByteGNNOptions
     ) -> None:
         scheduled, asked = isinstance(options, ByteGNNOptions), options.workers
-        dataset = dataset_of(source, options.target)
-        if isinstance(dataset, TypedDataset):
+        dataset = Dataset(source, options.target)
+        if dataset.has_types:
             _refuse_for_types(scheduled, options)
         if asked is None and options.plan is not None and found() is None:
             asked = int(Plan.read(options.plan).key["workers"])  # a plan is for one number of them
@@ -107,8 +105,8 @@ class Driver(driver.Driver):
         ]
 
     def _learned_needs(self, parts: int) -> list[Need]:
-        """Return what the learned rows of so many parts take, with their Adam and a copy of the best."""
-        if not isinstance(self.dataset, TypedDataset):
+        """Return what the learned rows of so many parts take, if there are any, with their Adam and the best ones."""
+        if not self.dataset.has_types:
             return []
         rows = self.dataset.rows_learned * parts // self.dataset.partition.k
         return [
@@ -119,24 +117,19 @@ class Driver(driver.Driver):
             )
         ]
 
-    @property
-    def _learned(self) -> tuple[str, ...]:
-        """The types whose rows are learned."""
-        return self.task.learned if isinstance(self.task, TypedTask) else ()
-
     def prepare(self, launch: Launch, stack: ExitStack) -> None:
         """Note the files of learned rows."""
-        if self._learned:
-            entries = learned_files(self._learned, self.dataset.partition.k)
+        if self.task.learned:
+            entries = learned_files(self.task.learned, self.dataset.partition.k)
             launch.once(lambda: launch.folder.add(entries))
 
     def finished(self, launch: Launch, trained: TrainedModel) -> TrainedModel:
         """Write the trace, if the user wants one, and return the result with its learned rows."""
         if (trace := getattr(self.options, "trace", None)) is not None:
             launch.once(lambda: merge(launch.scratch, self.workers, trace))
-        if not self._learned:
+        if not self.task.learned:
             return trained
-        learned = written(launch.folder.path, self._learned)
+        learned = written(launch.folder.path, self.task.learned)
         if trained.out is None:  # the folder is temporary
             learned = {name: np.array(rows) for name, rows in learned.items()}
         return replace(trained, learned=learned)
@@ -146,11 +139,10 @@ class Driver(driver.Driver):
         dataset, options, workers = self.dataset, self.options, self.workers
         (n, edges), training = size_of(dataset), dataset.num_train
         seeds = math.ceil((options.batch_size or training) * share_of_seeds(dataset, workers))
-        typed = isinstance(dataset, TypedDataset)
-        fanouts = dataset.bounds(options) if isinstance(dataset, TypedDataset) else None
+        fanouts = dataset.task.most_in_edges(dataset.fanouts(options))
         size = BatchSize.of(options, seeds, training, n, edges, fanouts)
         parts = -(-dataset.partition.k // workers)
-        stored = row_bytes(dataset) if typed else dataset.partition.parts[0].feature_bytes
+        stored = max(of_type[0].feature_bytes for of_type in dataset.types.values())
         resident = min(options.resident or 0, n * stored)
         moved = resident > 0 or workers_here(workers) < workers
         clustered = 12 * edges // workers if sampling_of(options.model) == CLUSTER else 0

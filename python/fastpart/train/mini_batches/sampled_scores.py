@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,15 +12,14 @@ from torch import nn
 
 from ...partitions.seeds import seeds_of
 from ..data import Dataset
+from ..graphs.rows import alone
 from ..inference import numbers_of
 from ..jobs.worker import Place
 from ..learning.metrics import Scores
 from ..method_options import ArmadaOptions, ByteGNNOptions, SampledOptions
 from ..ranks import device
-from ..typed_data import TypedDataset
-from .steps import LoadedSteps
+from .steps import LoaderSteps
 from .transfer import on_device
-from .typed_steps import TypedLoadedSteps
 
 VERTICES = 1 << 13
 """At most so many validation vertices. The standard error of an accuracy is half a percent then."""
@@ -54,7 +53,7 @@ class SampledScores:
 
     Attributes
     ----------
-    fetching : Fetching or TypedFetching
+    fetching
         Where the features come from.
     """
 
@@ -74,8 +73,8 @@ class SampledScores:
         size = (options.batch_size or dataset.num_train) // WIDER ** len(options.fanouts)
         loader = dataset.partition.loader(
             chosen,
-            fanouts=(_all if whole else _wider)(options.relation_fanouts or options.fanouts),
-            input=dataset.target if isinstance(dataset, TypedDataset) else None,
+            fanouts=(_all if whole else _wider)(dataset.fanouts(options)),
+            input=dataset.target,
             batch_size=max(1, min(WHOLE if whole else size, len(chosen))),
             seed=options.seed,
             sampling=options.sampling,
@@ -84,11 +83,7 @@ class SampledScores:
             timeout=options.timeout,
             io=None if isinstance(options, ArmadaOptions) else options.io,
         )
-        self._steps = (
-            TypedLoadedSteps(dataset, loader)
-            if isinstance(dataset, TypedDataset)
-            else LoadedSteps(dataset, loader)
-        )
+        self._steps = LoaderSteps(dataset, loader)
         self.fetching = self._steps.fetching
         self._steps.limit(place.free_bytes)
 
@@ -104,11 +99,12 @@ class SampledScores:
         """
         network.eval()
         scores = Scores(self._task, self._metrics, (self._split,))
-        steps: Iterator[Any] = self._steps.epoch(0)
-        for step in on_device(steps, self._device):
+        for step in on_device(self._steps.epoch(0), self._device):
             step.x = inputs(step)
             if len(step.rows):
-                logits = network(step.graphs, step.inputs_as(**numbers_of(network)))[step.rows]
+                where = numbers_of(network)
+                x = alone({name: rows.to(**where) for name, rows in step.x.items()})
+                logits = network(step.graphs, x)[step.rows]
                 scores.add(self._split, logits, self._task.targets(step.y))
         return scores.of_all()
 
@@ -117,8 +113,7 @@ def _known(dataset: Dataset, split: str) -> npt.NDArray[np.int64]:
     """Return the labelled vertices of a split, none if there is no such split."""
     if split not in dataset.known.get("splits", []):
         return np.empty(0, np.int64)
-    target = dataset.target if isinstance(dataset, TypedDataset) else None
-    return seeds_of(split, dataset.partition, target).ids
+    return seeds_of(split, dataset.partition, dataset.target).ids
 
 
 def _all(fanouts: Any) -> Any:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,15 +16,16 @@ from ... import _core
 from ...core.parameters import RowsIo
 from ...errors import ParameterError, arg
 from ...loading import Batch as Loaded
-from ...loading import Loader, Trace
+from ...loading import Trace, TypedBatch
 from ...loading.fetching import Fetching
 from ...loading.remote import RowFiles, fetching_of
 from ...partitions.loader_options import FetchingOptions
 from ...partitions.seeds import owner_of, seeds_of
-from ..batches import Batch, Field, VertexRows, batches
+from ...partitions.types import ONLY_TYPE, type_names
+from ..batches import Field, VertexRows, batches, weighted
 from ..clock import Clock
 from ..data import Dataset
-from ..graphs.rows import Rows
+from ..graphs.rows import layers_of
 from ..method_options import ByteGNNOptions, SampledOptions
 from ..options import Options
 from ..ranks import device, rank, total, world_size
@@ -33,41 +33,56 @@ from ..seeds import mixed
 
 
 @dataclass(kw_only=True)
-class Step(Batch):
+class Step:
     """The batch of a step that one worker computes, with its rows. It may have no targets.
 
     Attributes
     ----------
-    x : torch.Tensor
-        Features of the input rows.
+    graphs : list
+        In-edges for each layer: :class:`.Rows`, or :class:`.TypedRows` in a graph with types.
+    inputs : dict of numpy.ndarray
+        uint32: row of each input among those of its type.
+    x : dict of torch.Tensor
+        Features of the input rows of each type that has some.
     y : torch.Tensor
         Labels of the targets.
+    rows : torch.Tensor
+        Rows of the output that are targets.
+    count : float
+        The loss is the sum of the weighted losses of the targets, divided by the sum of the counts, of all processes.
+    weights : torch.Tensor or None
+        Factors of the losses of the targets. None: 1.
     """
 
-    x: Tensor
+    graphs: Sequence[Any]
+    inputs: dict[str, VertexRows]
+    x: dict[str, Tensor]
     y: Tensor
-    inputs: VertexRows
+    rows: Tensor
+    count: float
+    weights: Tensor | None = None
 
-    def inputs_as(self, **numbers: Any) -> Tensor:
-        """Return the features of the input rows in numbers of a type, on a device."""
-        return self.x.to(**numbers)
-
-    def moved(self, move: Callable[[Tensor], Tensor]) -> Step:
+    def moved(self, move: Callable[[Tensor], Tensor]) -> Self:
         """Return the step with tensors that were moved."""
+        x = {name: move(rows) for name, rows in self.x.items()}
         weights = None if self.weights is None else move(self.weights)
-        return replace(self, x=move(self.x), y=move(self.y), rows=move(self.rows), weights=weights)
+        return replace(self, x=x, y=move(self.y), rows=move(self.rows), weights=weights)
 
     @property
     def tensors(self) -> list[Tensor]:
         """All that :meth:`moved` moves."""
-        return [self.x, self.y, self.rows, *([] if self.weights is None else [self.weights])]
+        return [*self.x.values(), self.y, self.rows, *([] if self.weights is None else [self.weights])]
+
+    def weighted(self, losses: Tensor) -> Tensor:
+        """Return the losses of the targets, weighted."""
+        return weighted(losses, self.weights)
 
 
 class StepSource(Protocol):
     """Where the steps of a worker come from."""
 
     fetching: Any
-    """Where features come from, all of them or those of each type."""
+    """Where features come from, all of them or by type."""
     edge_fetching: Fetching | None
 
     def epoch(self, number: int) -> Iterator[Any]:
@@ -86,73 +101,58 @@ class StepSource(Protocol):
         """End the connections to other workers."""
 
 
-AnyStep = TypeVar("AnyStep")
+class LoaderSteps:
+    """The steps of a loader."""
 
-
-class LoaderSteps(ABC, Generic[AnyStep]):
-    """The steps of a loader, of a graph with types or without."""
-
-    def __init__(self, loader: Any) -> None:
-        assert isinstance(loader, Loader)
-        self._loader, self.edge_fetching = loader, loader.edge_fetching
-
-    @abstractmethod
-    def _step(self, batch: Any) -> AnyStep:
-        """Return the step of a batch."""
+    def __init__(self, dataset: Dataset, loader: Any) -> None:
+        self._loader, self._topology = loader, dataset.topology
+        self.fetching, self.edge_fetching = loader.fetching, loader.edge_fetching
+        self._starts = starts_of(dataset)
 
     def limit(self, free_bytes: int) -> None:
         """Let batches take no more bytes before they are used."""
         self._loader.limit(free_bytes)
 
-    def epoch(self, number: int) -> Iterator[AnyStep]:
+    def epoch(self, number: int) -> Iterator[Step]:
         """Yield the steps of an epoch."""
         self._loader.set_epoch(number)
         return map(self._step, self._loader)
 
     def read_seconds(self) -> dict[str, float]:
         """Return the seconds of making the steps since the last call, by what was done."""
-        return self._loader.read_seconds()
+        seconds: dict[str, float] = self._loader.read_seconds()
+        return seconds
+
+    def own_rows(self, step: Step, owned: npt.NDArray[np.bool_]) -> int:
+        """Return how many input rows of a step are of own parts."""
+        return rows_of_own(step, owned, self._starts)
 
     def read_counts(self) -> dict[str, int]:
         """Return what the steps needed since the last call, and what was read for them."""
-        return self._loader.read_counts()
+        counts: dict[str, int] = self._loader.read_counts()
+        return counts
 
     def close(self) -> None:
         """End the connections to other workers."""
         self._loader.close()
 
-
-class LoadedSteps(LoaderSteps[Step]):
-    """The steps of a loader of a graph without types."""
-
-    def __init__(self, dataset: Dataset, loader: Any) -> None:
-        super().__init__(loader)
-        self._topology, self.fetching = dataset.topology, loader.fetching
-
-    def own_rows(self, step: Step, owned: npt.NDArray[np.bool_]) -> int:
-        """Return how many rows of features of a step are of own parts."""
-        return rows_of_own(step, owned, self._topology)
-
-    def _step(self, batch: Loaded) -> Step:
-        whole = Rows(
-            batch.indptr.numpy(),
-            batch.indices.numpy(),
-            degrees_of(batch, self._topology),
-            batch.n_id,
-            sources=batch.num_nodes,
-            device=device(),
-            edge_attr=batch.edge_attr,
-        )
-        assert batch.x is not None
+    def _step(self, batch: Loaded | TypedBatch) -> Step:
         assert batch.y is not None
-        graphs = whole.by_layer(batch.num_sampled_nodes)
+        if isinstance(batch, TypedBatch):
+            degree, inputs, x = None, batch.rows_dict, batch.x_dict
+        else:
+            assert batch.x is not None
+            degree, inputs, x = (
+                degrees_of(batch, self._topology),
+                {ONLY_TYPE: batch.rows},
+                {ONLY_TYPE: batch.x},
+            )
         return Step(
-            graphs=graphs,
-            inputs=batch.rows,
+            graphs=layers_of(batch, device(), degree),
+            inputs=inputs,
             rows=torch.arange(batch.batch_size),
-            targets=batch.rows[: batch.batch_size],
             count=batch.global_size,
-            x=batch.x,
+            x=x,
             y=batch.y,
         )
 
@@ -172,12 +172,18 @@ def no_degrees() -> Tensor:
     )
 
 
-def rows_of_own(step: Step, owned: npt.NDArray[np.bool_], topology: _core.Topology) -> int:
+def starts_of(dataset: Dataset) -> dict[str, npt.NDArray[np.int64]]:
+    """Return the first row of each part by type, among the rows of the type, and their number."""
+    partition = dataset.partition
+    return dict(zip(type_names(partition), partition._rows_by_type.starts, strict=True))
+
+
+def rows_of_own(step: Step, owned: npt.NDArray[np.bool_], starts: Mapping[str, npt.NDArray[np.int64]]) -> int:
     """Return how many input rows of a step are of own parts, given their mask."""
-    return int(np.count_nonzero(owned[owner_of(step.inputs, topology.starts)]))
+    return sum(int(np.count_nonzero(owned[owner_of(step.inputs[name], starts[name])])) for name in step.x)
 
 
-class Neighbours(LoadedSteps):
+class Neighbours(LoaderSteps):
     """Training vertices with sampled neighbours."""
 
     def __init__(
@@ -191,7 +197,8 @@ class Neighbours(LoadedSteps):
         scheduled = isinstance(options, ByteGNNOptions)
         loader = dataset.partition.loader(
             "train",
-            fanouts=options.fanouts,
+            fanouts=dataset.fanouts(options),
+            input=dataset.target,
             batch_size=options.batch_size or dataset.num_train,
             seed=options.seed,
             sampling=options.sampling,
@@ -208,9 +215,10 @@ class Neighbours(LoadedSteps):
             plan=options.plan,
         )
         super().__init__(dataset, loader)
-        self._loader.use_until(options.epochs)
         if options.plan is None:
             self._loader.keep(device(), options.resident)
+        else:
+            self._loader.use_until(options.epochs)
         self.limit(free_bytes)
 
 
@@ -231,7 +239,7 @@ class Graphs:
         assert seeds.labels is not None
         order = np.argsort(seeds.rows)
         self._sorted, self._labels = seeds.rows[order], seeds.labels[order]
-        self._options, self._clock, self._topology = options, Clock(), topology
+        self._options, self._clock, self._starts = options, Clock(), starts_of(dataset)
         self._field = Field(
             topology,
             seeds.rows,
@@ -255,7 +263,7 @@ class Graphs:
 
     def own_rows(self, step: Step, owned: npt.NDArray[np.bool_]) -> int:
         """Return how many rows of features of a step are of own parts."""
-        return rows_of_own(step, owned, self._topology)
+        return rows_of_own(step, owned, self._starts)
 
     def read_counts(self) -> dict[str, int]:
         """Return what the steps needed since the last call, and what was read for them."""
@@ -279,4 +287,12 @@ class Graphs:
             self.fetching.count(batch.inputs)
             y = torch.from_numpy(self._labels[np.searchsorted(self._sorted, batch.targets)])
             count = total(torch.tensor([batch.count], dtype=torch.float64)).item()
-            yield Step(**{**vars(batch), "count": count}, x=x, y=y)
+            yield Step(
+                graphs=batch.graphs,
+                inputs={ONLY_TYPE: batch.inputs},
+                x={ONLY_TYPE: x},
+                y=y,
+                rows=batch.rows,
+                count=count,
+                weights=batch.weights,
+            )

@@ -16,8 +16,7 @@ from ..graphs.rows import Rows
 from ..method_options import ByteGNNOptions, SampledOptions
 from ..models import NEIGHBOUR, build, sampling_of
 from ..options import Options, TemporalRule
-from ..scores import Task, TypedTask
-from ..typed_data import TypedDataset
+from ..scores import Task
 from .steps import no_degrees
 
 
@@ -32,8 +31,7 @@ def refuse_untimed(dataset: Dataset, temporal: TemporalRule) -> None:
     for split in SPLITS:
         if split not in dataset.known.get("splits", []):
             continue
-        target = dataset.target if isinstance(dataset, TypedDataset) else None
-        loaded_seeds(split, dataset.partition, given, target)
+        loaded_seeds(split, dataset.partition, given, dataset.target)
 
 
 def refuse_degrees(task: Task, options: Options) -> None:
@@ -43,8 +41,8 @@ def refuse_degrees(task: Task, options: Options) -> None:
             f"model: {options.model} trains on sampled graphs, which have no times. Use another one with "
             f"{arg('temporal')}"
         )
-    if isinstance(task, TypedTask):
-        return  # typed networks know no degrees
+    if task.target:
+        return  # networks over types know no degrees
     asked: list[bool] = []
 
     def degrees() -> Tensor:

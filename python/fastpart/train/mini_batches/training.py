@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,17 +17,19 @@ from ...loading import Trace, sum_gradients
 from ...partitions.seeds import rank_of_part
 from ..clock import SYNCHRONISING, Clock
 from ..data import Dataset
-from ..inference import Fits, Inference
+from ..graphs.rows import alone
+from ..inference import Inference
 from ..jobs.worker import Place
+from ..learned_rows import LearnedRows
 from ..learning.learner import Learner
 from ..memory import fitting
 from ..method_options import ArmadaOptions, ByteGNNOptions, SampledOptions
 from ..models import NEIGHBOUR, sampling_of, takes_edge_attr
 from ..options import Options
 from ..ranks import barrier, copy_from_first, device, of_all, rank, total, world_size
+from ..runs.history import score_of
 from ..scores import unscored
 from ..seeds import mixed
-from ..typed_data import dataset_of
 from .sampled_scores import SampledScores
 from .steps import Graphs, Neighbours, Step, StepSource
 from .traces import save_part
@@ -44,29 +45,40 @@ STEPS = (COMPUTE, SYNCHRONISING, IDLE)
 class Worker:
     """A worker. All workers have the same weights and the same random numbers.
 
+    Where types have no features, their rows are learned beside the weights. A worker has those of its parts.
+
     Attributes
     ----------
     network : torch.nn.Module
         The network. Its weights are equal in all workers.
     """
 
-    open = staticmethod(dataset_of)
+    open = Dataset
     _options: Options
+    _learned: LearnedRows | None = None
 
     def __init__(self, dataset: Dataset, options: WorkerOptions, place: Place, state: dict[str, Any]) -> None:
         self._task, self._options, self._topology = dataset.task, options, dataset.topology
         owners = rank_of_part(dataset.partition.k, world_size())
         self._owned = owners == rank()
         self._device = device()
-        self.learner = Learner(dataset.task, options, state, self._device)
+        of_learner = state.get("learner", {}) if dataset.task.learned else state
+        self.learner = Learner(dataset.task, options, of_learner, self._device)
         self.network = self.learner.network
         own = np.flatnonzero(self._owned)
         traced = isinstance(options, ByteGNNOptions) and options.trace is not None
         self._folder, self._trace = place.scratch, Trace(rank(), f"worker {rank()}") if traced else None
         self._steps = self._source(dataset, options, place, owners)
-        fits, fetching = fitting(dataset, options, place.free_bytes), self._steps.fetching
-        here = own.tolist(), place.scratch, options.layers, fetching, fits, place.free_bytes
-        self._inference = self._inference_of(dataset, *here)
+        self._inference = Inference(
+            dataset,
+            own.tolist(),
+            place.scratch,
+            options.layers,
+            self._steps.fetching,
+            fitting(dataset, options, place.free_bytes),
+            place.free_bytes,
+            self._steps.edge_fetching,
+        )
         self._clock = Clock(self._trace)
         self._scored_by = options.scores
         self._sampled: SampledScores | None = None
@@ -76,6 +88,20 @@ class Worker:
             self._sampled = self._temporal("val")
         elif self._scored_by == "sampled" and dataset.num_val:
             self._sampled = SampledScores(dataset, options, place, takes_edge_attr(self.network))
+        if dataset.task.learned:
+            self._learned = LearnedRows(
+                dataset.partition,
+                dataset.task.learned,
+                owners,
+                options.hidden,
+                options.seed,
+                options.lr,
+                place.out,
+                options.timeout,
+                np.float64 if options.precision == "float64" else np.float32,
+            )
+            if state:
+                self._learned.load(state["learned"])
 
     def _sampler_of_scores(
         self, dataset: Dataset, options: WorkerOptions, place: Place
@@ -102,20 +128,6 @@ class Worker:
         if sampling_of(options.model) == NEIGHBOUR:
             return Neighbours(dataset, options, place.free_bytes, takes_edge_attr(self.network), self._trace)
         return Graphs(dataset, options, np.flatnonzero(self._owned), place.scratch, owners, options.io)
-
-    def _inference_of(
-        self,
-        dataset: Dataset,
-        parts: list[int],
-        folder: Path,
-        layers: int,
-        fetching: Any,
-        fits: Fits,
-        free_bytes: int,
-    ) -> Any:
-        """Return what computes exact outputs."""
-        edges = self._steps.edge_fetching
-        return Inference(dataset, parts, folder, layers, fetching, fits, free_bytes, edges)
 
     def round(self, epochs: int, scored: bool) -> dict[str, Any]:
         """Train one epoch, and return its row. ``epochs`` is always 1."""
@@ -147,7 +159,7 @@ class Worker:
         )
         copy_from_first(self.network.buffers())  # models of users may count batches
         of = of_all({"loss": loss / count, "seconds": seconds, "bytes": anonymous_bytes()})
-        return {
+        row = {
             "loss": of["loss"].sum().item(),
             "seconds": of["seconds"].max().item(),
             **{name: each.mean().item() for name, each in times.items()},
@@ -155,6 +167,9 @@ class Worker:
             "worker_bytes": int(of["bytes"].max()),
             **(self._scores() if scored else self._unscored()),
         }
+        if self._learned is not None:
+            self._learned.follow(score_of(row, self.network.state_dict().values()))
+        return row
 
     def _scores(self) -> Mapping[str, float | None]:
         """Return the validation scores, as the user wants them."""
@@ -162,6 +177,7 @@ class Worker:
             return self._unscored()
         if self._sampled is not None:
             return self._sampled.scores(self.network, self._inputs)
+        self._put_inputs()
         return self._inference.scores(self.network, self._options.metrics, ("val",))
 
     def _unscored(self) -> Mapping[str, None]:
@@ -179,6 +195,8 @@ class Worker:
 
     def _train(self, step: Step) -> float:
         """Make a step, and return the sum of the losses here."""
+        if self._learned is not None:
+            step.x = self._inputs(step)
         with self._clock.timed(COMPUTE):
             self.learner.optimizer.zero_grad()
             loss = self._losses(step)
@@ -186,6 +204,9 @@ class Worker:
             sum_gradients(self.network.parameters())
         with self._clock.timed(COMPUTE):
             self.learner.step(loss / step.count)
+        if self._learned is not None:
+            with self._clock.timed(SYNCHRONISING):
+                self._learned.step()
         return loss
 
     def _losses(self, step: Step) -> float:
@@ -193,7 +214,7 @@ class Worker:
         return self._backward(step) if len(step.rows) or self.learner.normalises else 0.0
 
     def _backward(self, step: Step) -> float:
-        logits = self.learner.outputs(step.graphs, step.x)[step.rows]
+        logits = self.learner.outputs(step.graphs, alone(step.x))[step.rows]
         loss = step.weighted(self.learner.criterion.losses(logits, self._labels(step))).sum()
         (loss / step.count).backward()
         return loss.item()
@@ -215,9 +236,18 @@ class Worker:
         """Return the batches of a step."""
         return [step]
 
-    def _inputs(self, step: Any) -> Any:
-        """Return the input rows of a step."""
-        return step.x
+    def _inputs(self, step: Any) -> dict[str, Tensor]:
+        """Return the features of a step, and the learned rows. All workers call it."""
+        if self._learned is None:
+            found: dict[str, Tensor] = step.x
+            return found
+        with self._clock.timed(SYNCHRONISING):
+            return {**step.x, **self._learned.inputs(step.inputs, self._device)}
+
+    def _put_inputs(self) -> None:
+        """Write learned rows for exact outputs, if there are any."""
+        if self._learned is not None:
+            self._inference.put_inputs(self._learned.of_part)
 
     def _labels(self, step: Step) -> Tensor:
         return self._task.targets(step.y)
@@ -231,13 +261,26 @@ class Worker:
         self._steps.close()
         if self._sampled is not None:
             self._sampled.close()
+        if self._learned is not None:
+            self._learned.close()
+
+    def store(self) -> None:
+        """Save the learned rows of this worker, before a checkpoint."""
+        if self._learned is not None:
+            self._learned.save()
 
     def state(self) -> dict[str, Any]:
         """Return what a resume needs."""
-        return self.learner.state()
+        if self._learned is None:
+            return self.learner.state()
+        return {"learner": self.learner.state(), "learned": self._learned.state()}
 
     def final(self, best: dict[str, Tensor]) -> dict[str, float]:
-        """Return the scores of the best weights."""
+        """Return the scores of the best weights, and write the learned rows of the best epoch."""
+        if self._learned is not None:
+            self._learned.put_best()
+            self._learned.write()
+            self._put_inputs()
         if self._trace is not None:
             save_part(self._trace, self._folder, rank())
         self.learner.put(best)

@@ -7,10 +7,13 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+import torch
 from torch import nn
 
 from ...errors import FastpartError, ParameterError
 from ...runtime.reporting import describe
+from ..graphs.rows import Rows, TypedRows
 from ..options import Options
 from ..plugged import model_source
 from ..plugged.model_source import ModelSource, checked, import_path, module_of
@@ -20,7 +23,7 @@ from .edge_index import EdgeIndexModel, has_edge_attr, takes_edge_attr, takes_ed
 from .gat import GAT
 from .graphsage import GraphSAGE
 from .network import CLUSTER, NEIGHBOUR, SAINT, Network
-from .typed.hetero import HeteroModel, takes_relations
+from .typed.hetero import HeteroModel, takes_relations, two_of_each_type
 from .typed.hgt import HGT
 from .typed.network import TypedNetwork
 from .typed.rgat import RGAT
@@ -36,6 +39,7 @@ __all__ = [
     "TypedNetwork",
     "attends",
     "build",
+    "example",
     "import_path",
     "is_layered",
     "is_made",
@@ -107,6 +111,16 @@ def _made(model: ModelSource, task: Task, options: Options) -> Any:
             f"model: {model!r} cannot be made: {describe(error)}. If it takes other arguments than (task, options), "
             f"pass a function: def make(task, options): return {name}(task.features, ..., task.classes)"
         ) from error
+
+
+def example(task: Task, hidden: int) -> tuple[Rows | TypedRows, Any]:
+    """Return a graph of two vertices, of each type if there are types, and rows of ones."""
+    if isinstance(task, TypedTask):
+        return two_of_each_type(task, hidden)
+    edge_attr = torch.ones(2, task.edge_features) if task.edge_features else None
+    ends = np.arange(3), np.array([1, 0], np.int32)
+    two = Rows(*ends, torch.ones(2, dtype=torch.int64), edge_attr=edge_attr)
+    return two, torch.ones(2, task.features)
 
 
 def sampling_of(model: ModelSource) -> str:

@@ -29,7 +29,7 @@ from ..models import build
 from ..options import Options
 from ..predicting import PREDICTED, Predicted, predictions, scratch
 from ..registry import of
-from ..scores import Task, TypedTask
+from ..scores import Task
 from ..torch_settings import torch_threads
 from .history import History
 
@@ -294,7 +294,7 @@ class TrainedModel:
         directory = GraphDirectory.of(restore)
         with owning(out=target), torch_threads(run.threads), scratch(target, run.tmp_dir) as (folder, _):
             rows = self._outputs(source, wanted, folder / "rows.npy", run)
-            of_type = self.task.target if isinstance(self.task, TypedTask) else None
+            of_type = self.task.target or None
             column = "prediction" if wanted == "classes" and self.task.regression else _COLUMNS[wanted]
             return write_restored(rows, target, graph=directory.path, column=column, of_type=of_type)
 

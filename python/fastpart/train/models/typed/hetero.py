@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from ....errors import ParameterError, arg
-from ...graphs.typed_rows import RelationRows, TypedRows
+from ...graphs.rows import Rows, TypedRows
 from ...scores import TypedTask
 
 _EDGES = ("edge_index_dict", "edge_index")
@@ -39,7 +39,7 @@ class HeteroModel(nn.Module):
         self.edge_attr = bool(third) and third[0].name in _ATTRIBUTES
         self._needs = self.edge_attr and third[0].default is inspect.Parameter.empty
         if any(is_lazy(weight) for weight in model.parameters()):
-            rows, x = example(task, hidden)
+            rows, x = two_of_each_type(task, hidden)
             with torch.no_grad():
                 self([rows], x)
 
@@ -68,14 +68,14 @@ def takes_relations(model: nn.Module) -> bool:
     return any(name in _EDGES for name in list(inspect.signature(model.forward).parameters)[1:2])
 
 
-def example(task: TypedTask, hidden: int) -> tuple[TypedRows, dict[str, Tensor]]:
+def two_of_each_type(task: TypedTask, hidden: int) -> tuple[TypedRows, dict[str, Tensor]]:
     """Return a graph of two vertices of each type and one in-edge of each relation, and rows of ones."""
     indptr, indices = np.array([0, 1, 1], np.int32), np.array([1], np.int32)
     relations = {}
     for key in task.edge_types:
         width = task.edge_widths.get(key[1])
         edge_attr = None if width is None else torch.ones(1, width)
-        relations[key] = RelationRows(indptr, indices, 2, edge_attr=edge_attr)
+        relations[key] = Rows(indptr, indices, sources=2, edge_attr=edge_attr)
     two = dict.fromkeys(task.types, 2)
     vertices = {name: torch.arange(2) for name in task.types}
     x = {name: torch.ones(2, width) for name, width in task.input_widths(hidden).items()}

@@ -6,9 +6,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ...graphs.typed_rows import TypedRows
+from ...graphs.rows import TypedRows
 from ...options import Options
-from .network import Keyed, LayerShape, Rows, TypedNetwork
+from .network import Keyed, LayerShape, RowsByType, TypedNetwork
 
 
 class SourceMaps(nn.Module):
@@ -57,7 +57,7 @@ class MutualAttention(nn.Module):
         last = {name: nn.Linear(width, shape.out) for name in shape.types} if shape.last else {}
         self.classify = Keyed(last)
 
-    def forward(self, rows: TypedRows, x: Rows) -> dict[str, Tensor]:
+    def forward(self, rows: TypedRows, x: RowsByType) -> dict[str, Tensor]:
         """Return one row for each target, by type."""
         keys = {name: self._by_head(maps.key(x[name])) for name, maps in self.sources.items()}
         values = {name: self._by_head(maps.value(x[name])) for name, maps in self.sources.items()}
@@ -71,7 +71,9 @@ class MutualAttention(nn.Module):
     def _by_head(self, x: Tensor) -> Tensor:
         return x.unflatten(1, self._heads)
 
-    def _messages(self, name: str, rows: TypedRows, query: Tensor, keys: Rows, values: Rows) -> Tensor:
+    def _messages(
+        self, name: str, rows: TypedRows, query: Tensor, keys: RowsByType, values: RowsByType
+    ) -> Tensor:
         """Return the messages to the targets of a type, weighted by the softmax over the in-edges of all relations."""
         into = [
             (maps, rows.relations[key].kernel, key[0])
@@ -114,6 +116,6 @@ class HGT(TypedNetwork):
         """Return the width of all heads, which each edge weighs, and of keys, values and messages of the sources."""
         return 4 * self.width
 
-    def between(self, rows: TypedRows, h: Rows) -> dict[str, Tensor]:
+    def between(self, rows: TypedRows, h: RowsByType) -> dict[str, Tensor]:
         """Return the rows after dropout. The layers have a nonlinearity inside."""
         return self.dropped(rows, h)

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ....partitions.types import EdgeKey
-from ...graphs.typed_rows import TypedRows
+from ...graphs.rows import TypedRows
 from ...options import Options
 from ...scores import TypedTask
 from ..network import NEIGHBOUR
@@ -18,8 +18,8 @@ from ..network import NEIGHBOUR
 Key = TypeVar("Key", str, EdgeKey)
 Part = TypeVar("Part", bound=nn.Module)
 
-Rows = Mapping[str, Tensor]
-"""Rows by type."""
+RowsByType = Mapping[str, Tensor]
+"""RowsByType by type."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Keyed(nn.ModuleList, Generic[Key, Part]):
 class TypedNetwork(nn.Module):
     """A stack of layers over types with ReLU and dropout between them.
 
-    Subclasses define a layer. ``forward`` takes one :class:`~fastpart.train.graphs.typed_rows.TypedRows` for each
+    Subclasses define a layer. ``forward`` takes one :class:`~fastpart.train.graphs.rows.TypedRows` for each
     layer. A layer returns the rows of the types that the next ones need: the last one those of the targets of the task.
 
     Your own model may be any ``nn.Module`` with this ``forward``. With ``layers`` and ``layer`` it can be evaluated one
@@ -96,7 +96,7 @@ class TypedNetwork(nn.Module):
     def __init__(self, task: TypedTask, options: Options) -> None:
         super().__init__()
         self.dropout, self._target = options.dropout, task.target
-        self.types = types_by_layer(task, options.layers)
+        self.types = task.types_by_layer(options.layers)
         widths = self.input_widths = task.input_widths(options.hidden)
         hidden = self.width = self.width_of(options)
         if self.projects:
@@ -121,7 +121,7 @@ class TypedNetwork(nn.Module):
     def make_layer(self, shape: LayerShape, options: Options) -> nn.Module:
         """Return a layer.
 
-        It is called with :class:`~fastpart.train.graphs.typed_rows.TypedRows` and rows by type, and returns rows by
+        It is called with :class:`~fastpart.train.graphs.rows.TypedRows` and rows by type, and returns rows by
         type.
         """
         raise TypeError(f"{type(self).__name__}: a network must define the method make_layer")
@@ -134,35 +134,27 @@ class TypedNetwork(nn.Module):
         """Return how many numbers the layer ``index`` computes for each in-edge, beside the rows of its sources."""
         return 0
 
-    def layer(self, index: int, rows: TypedRows, x: Rows) -> dict[str, Tensor]:
+    def layer(self, index: int, rows: TypedRows, x: RowsByType) -> dict[str, Tensor]:
         """Apply the layer ``index`` to the rows of the sources, and return one row for each target, by type."""
         if self.projects and index == 0:
             x = {name: project(x[name]) for name, project in self.projections.items()}
         h: dict[str, Tensor] = self.layers[index](rows, x)
         return h if index == len(self.layers) - 1 else self.between(rows, h)
 
-    def between(self, rows: TypedRows, h: Rows) -> dict[str, Tensor]:
+    def between(self, rows: TypedRows, h: RowsByType) -> dict[str, Tensor]:
         """Return the input of the next layer, given the output of a layer."""
         return self.dropped(rows, {name: F.relu(each) for name, each in h.items()})
 
-    def dropped(self, rows: TypedRows, h: Rows) -> dict[str, Tensor]:
+    def dropped(self, rows: TypedRows, h: RowsByType) -> dict[str, Tensor]:
         """Apply dropout to the output of a layer, in training."""
         return rows.dropped(h, self.dropout) if self.training else dict(h)
 
-    def encode(self, graphs: Sequence[TypedRows], x: Rows) -> dict[str, Tensor]:
+    def encode(self, graphs: Sequence[TypedRows], x: RowsByType) -> dict[str, Tensor]:
         """Return the rows of all targets of the last graph, by the types that the task asks for."""
         for index, rows in enumerate(graphs):
             x = self.layer(index, rows, x)
         return dict(x)
 
-    def forward(self, graphs: Sequence[TypedRows], x: Rows) -> Tensor:
+    def forward(self, graphs: Sequence[TypedRows], x: RowsByType) -> Tensor:
         """Return the logits of the targets of the last graph."""
         return self.encode(graphs, x)[self._target]
-
-
-def types_by_layer(task: TypedTask, layers: int) -> list[tuple[str, ...]]:
-    """Return the types whose rows each layer reads, and those that the last one returns, in the order of the task."""
-    needed = [set(task.returned)]
-    for _ in range(layers):
-        needed.insert(0, needed[0] | {source for source, _, target in task.edge_types if target in needed[0]})
-    return [tuple(name for name in task.types if name in those) for those in needed]

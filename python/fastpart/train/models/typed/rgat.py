@@ -7,12 +7,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ....errors import ParameterError
-from ...graphs.typed_rows import RelationRows, TypedRows
+from ...graphs.rows import Rows, TypedRows
 from ...neighbourhood import dropped_by
 from ...options import Options
 from ...scores import TypedTask
 from ..gat import SLOPE
-from .network import Keyed, LayerShape, Rows, TypedNetwork
+from .network import Keyed, LayerShape, RowsByType, TypedNetwork
 
 
 class RelationAttention(nn.Module):
@@ -33,7 +33,7 @@ class RelationAttention(nn.Module):
         nn.init.zeros_(self.fc_dst.bias)
 
     def forward(
-        self, relation: RelationRows, x: Tensor, targets: Tensor, drop: float, vertices: tuple[Tensor, Tensor]
+        self, relation: Rows, x: Tensor, targets: Tensor, drop: float, vertices: tuple[Tensor, Tensor]
     ) -> Tensor:
         """Return the weighted sums of the sources at each target, of shape (targets, heads, width)."""
         kernel = relation.kernel
@@ -72,7 +72,7 @@ class RelationalAttention(nn.Module):
             }
         )
 
-    def forward(self, rows: TypedRows, x: Rows) -> dict[str, Tensor]:
+    def forward(self, rows: TypedRows, x: RowsByType) -> dict[str, Tensor]:
         """Return one row for each target, by type: the heads concatenated, or their mean in the last layer."""
         targets = rows.targets(x)
         h = {name: own(targets[name]) for name, own in self.own.items()}
@@ -104,6 +104,6 @@ class RGAT(TypedNetwork):
         """Return the width of all heads, which each edge weighs, and of the sources."""
         return 3 * self.width
 
-    def between(self, rows: TypedRows, h: Rows) -> dict[str, Tensor]:
+    def between(self, rows: TypedRows, h: RowsByType) -> dict[str, Tensor]:
         """Return the rows after ELU and dropout."""
         return self.dropped(rows, {name: F.elu(each) for name, each in h.items()})

@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from ...graphs.typed_rows import TypedRows
+from ...graphs.rows import TypedRows
 from ...options import Options
-from .network import Keyed, LayerShape, Rows, TypedNetwork
+from .network import Keyed, LayerShape, RowsByType, TypedNetwork
 
 BASES = 30
 """Most weight matrices that a layer learns for its relations. Those of more relations are sums of so many."""
@@ -29,7 +29,7 @@ class RelationalConvolution(nn.Module):
         for linear in (*self.own, *self.relations):
             nn.init.xavier_uniform_(linear.weight, gain=gain)
 
-    def forward(self, rows: TypedRows, x: Rows) -> dict[str, Tensor]:
+    def forward(self, rows: TypedRows, x: RowsByType) -> dict[str, Tensor]:
         """Return one row for each target, by type."""
         h = {name: own(x[name][: rows.num_targets[name]]) for name, own in self.own.items()}
         for key, linear in rows.read(self.relations.items()):
@@ -52,7 +52,7 @@ class BasisConvolution(nn.Module):
             nn.init.xavier_uniform_(weight, gain=gain)
         nn.init.normal_(self.coefficients, std=BASES**-0.5)
 
-    def forward(self, rows: TypedRows, x: Rows) -> dict[str, Tensor]:
+    def forward(self, rows: TypedRows, x: RowsByType) -> dict[str, Tensor]:
         """Return one row for each target, by type."""
         h = {name: own(x[name][: rows.num_targets[name]]) for name, own in self.own.items()}
         weights = (self.coefficients @ self.bases.flatten(1)).unflatten(1, self.bases.shape[1:])

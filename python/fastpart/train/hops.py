@@ -1,0 +1,145 @@
+"""All neighbours of some vertices, hop by hop, as a network takes them: by relation, or as one graph without types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from .. import _core
+from ..loading.fetching import Fetching
+from ..loading.remote import RowFiles
+from ..loading.typed.edge_features import TypedEdgeFeatures
+from ..partitions.partition import VertexPartition
+from ..partitions.types import edge_keys, type_names
+from .graphs.kernels import CPU
+from .graphs.rows import Rows, TypedRows
+
+RowIds = npt.NDArray[np.uint32]
+
+
+@dataclass(eq=False)
+class Hood:
+    """Some vertices with all of their neighbours in some hops.
+
+    Attributes
+    ----------
+    rows : dict of numpy.ndarray
+        By type: row of each source among those of the type. The vertices themselves are the first of theirs.
+    features : dict of numpy.ndarray or None
+        By type: the values of these rows that are here.
+    graphs : list
+        The in-edges for each layer, the first layer first: :class:`.Rows`, or :class:`.TypedRows` of all relations.
+    """
+
+    rows: dict[str, RowIds]
+    features: dict[str, npt.NDArray[Any] | None]
+    graphs: list[Any]
+
+
+class Hops:
+    """Finds all neighbours of vertices, with their features and those of in-edges.
+
+    Parameters
+    ----------
+    partition : VertexPartition
+        The parts.
+    count : int
+        Number of hops.
+    edge_attr : bool
+        Whether the network takes features of in-edges.
+    away : sequence of int
+        Parts whose files are not here.
+    exchange : Fetching, optional
+        Messages to processes that have other features of in-edges. Only graphs without types have some.
+    """
+
+    def __init__(
+        self,
+        partition: VertexPartition,
+        count: int,
+        edge_attr: bool = False,
+        away: Sequence[int] = (),
+        exchange: Fetching | None = None,
+    ) -> None:
+        self._names, self._relations = type_names(partition), edge_keys(partition)
+        self._topology, self._types = partition._topology, partition._types
+        fanouts: Any = [-1] * count if self._types is None else [[-1] * len(self._relations)] * count
+        typed = self._types is not None
+        ids, rows_of_edges = edge_attr and typed, edge_attr and not typed
+        self._sampler: _core.Sampler[Any] = _core.Sampler(
+            self._topology, fanouts, types=self._types, merged=True, edge_ids=ids, edge_rows=rows_of_edges
+        )
+        self._of_relations = TypedEdgeFeatures(partition) if ids else None
+        self._exchange, self._of_edges = exchange, None
+        if rows_of_edges and partition.parts[0].row_type("edge_features") is not None:
+            here = np.ones(partition.k, bool)
+            here[list(away)] = False
+            rows, coding = (
+                RowFiles.of_edges(partition).opened(here),
+                partition.parts[0].coding("edge_features"),
+            )
+            self._of_edges = rows if rows is None or coding is None else rows.decoded(coding.core)
+
+    def sources(self, vertices: RowIds) -> dict[str, RowIds]:
+        """Return some vertices and the sources of their in-edges by type, each by its row among those of the type."""
+        return self._by_type(self._sampler.sample(vertices).rows)
+
+    def sizes(self, vertices: RowIds) -> tuple[list[int], list[int]]:
+        """Return how many nodes and in-edges each hop of some vertices has."""
+        sample = self._sampler.sample(vertices)
+        nodes, edges = map(self._listed, (sample.num_sampled_nodes, sample.num_sampled_edges))
+        return [sum(hop) for hop in zip(*nodes, strict=True)], [sum(hop) for hop in zip(*edges, strict=True)]
+
+    def of(
+        self,
+        vertices: RowIds,
+        features: Mapping[str, _core.Features | None],
+        device: torch.device = CPU,
+    ) -> Hood:
+        """Return some vertices with all of their neighbours, and the features that are here."""
+        given: Any = [features.get(name) for name in self._names]
+        if self._types is None:
+            sample = self._sampler.sample(vertices, features=given[0], edge_features=self._of_edges)
+            graphs: list[Any] = self._rows(sample, device).by_layer(sample.num_sampled_nodes)
+        else:
+            sample = self._sampler.sample(vertices, features=given)
+            graphs = self._typed_rows(sample, device).by_layer(self._by_type(sample.num_sampled_nodes))
+        return Hood(self._by_type(sample.rows), self._by_type(sample.features), graphs)
+
+    def _rows(self, sample: _core.SampledBatch, device: torch.device) -> Rows:
+        edge_attr = sample.edge_features
+        if self._exchange is not None and sample.edge_rows is not None:
+            edge_attr = self._exchange.complete(sample.edge_rows, edge_attr, self._of_edges)
+        return Rows(
+            sample.indptr,
+            sample.indices,
+            lambda: torch.from_numpy(self._topology.degrees_of(sample.rows)),
+            torch.from_numpy(sample.n_id),
+            sources=len(sample.rows),
+            device=device,
+            edge_attr=None if edge_attr is None else torch.from_numpy(edge_attr),
+        )
+
+    def _typed_rows(self, sample: _core.TypedSampledBatch, device: torch.device) -> TypedRows:
+        edge_attr = {} if self._of_relations is None else self._of_relations.of_sample(sample)
+        sources = {name: len(ids) for name, ids in zip(self._names, sample.rows, strict=True)}
+        relations = {}
+        for key, indptr, indices in zip(self._relations, sample.indptr, sample.indices, strict=True):
+            rows = torch.from_numpy(edge_attr[key]) if key in edge_attr else None
+            relations[key] = Rows(indptr, indices, sources=sources[key[0]], device=device, edge_attr=rows)
+        vertices = {
+            name: torch.from_numpy(ids).to(device) for name, ids in zip(self._names, sample.n_id, strict=True)
+        }
+        return TypedRows(sources, sources, relations, vertices)
+
+    def _listed(self, found: Any) -> list[Any]:
+        """Return what the core found by type or by relation, also where there is only one."""
+        return [found] if self._types is None else found
+
+    def _by_type(self, found: Any) -> dict[str, Any]:
+        return dict(zip(self._names, self._listed(found), strict=True))
