@@ -20,9 +20,9 @@ from ..core.folders import below
 from ..core.outputs import Owner, held, replaceable
 from ..core.parameters import Progress, StrPath, shown
 from ..errors import ParameterError, arg, code
+from ..partitions.part_rows import RelationData
 from ..partitions.partition import PartitionSource, VertexPartition, directory_of
 from ..partitions.parts import VertexPartData
-from ..partitions.typed_parts import RelationData
 from ..store import open_partition
 
 Array = npt.NDArray[Any]

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..partitions.part_rows import VertexRows
 from ..partitions.parts import VertexPartData
-from ..partitions.vertex_rows import VertexRows
 from .common import MASKS, Array, inner_edges_of
 
 _NODES, _EDGES = "_N", "_N:_E:_N"

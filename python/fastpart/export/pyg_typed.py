@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..graphs.types import EdgeType
+from ..partitions.part_rows import RelationData, TypeData
 from ..partitions.parts import VertexPartData
-from ..partitions.typed_parts import RelationData, TypeData
 from .by_id import save, scratch, tensors
 from .common import MASKS, Array, Source, in_edges, inner_edges_of
 
@@ -84,7 +84,7 @@ class _Type:
 
     def __init__(self, source: Source, part: VertexPartData, of: TypeData) -> None:
         self._source, self._part, self.of, self.name = source, part, of, of.type.name
-        (start, stop), (self._first, self._end), *_ = of._spans
+        (start, stop), (self._first, self._end), *_ = of.spans
         self.span, self.halo_span = (start, stop), (self._first, self._end)
 
     @property

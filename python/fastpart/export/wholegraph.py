@@ -12,10 +12,9 @@ from .. import _core
 from ..core.options import Options, run_options, with_options
 from ..core.parameters import Progress, StrPath, shown
 from ..errors import ParameterError
+from ..partitions.part_rows import VertexRows, typed_of
 from ..partitions.partition import PartitionSource
 from ..partitions.parts import VertexPartData
-from ..partitions.typed_parts import typed_of
-from ..partitions.vertex_rows import VertexRows
 from .common import MASKS, Array, Counter, Source, directory, in_edges, inner_edges_of, write_json
 from .part_order import PartOrder, append
 
@@ -177,7 +176,7 @@ class _Writer:
             arrays["relations"] = part.relations[:edges].astype(np.int32)
         for number, each in enumerate(part.types or ()):
             view = part.of_type(each.name)
-            of_type = self._of_vertices(view, first + view._spans[0][0])
+            of_type = self._of_vertices(view, first + view.spans[0][0])
             arrays |= {f"{each.name}.{name}": rows for name, rows in of_type.items()}
             self._types.setdefault(each.name, []).append((part.num_inner_of_type or ())[number])
         for name in self._edge_types:

@@ -12,9 +12,9 @@ from ..core.parameters import shown
 from ..errors import GraphFormatError, ParameterError
 from ..export.common import in_edges, inner_edges_of
 from ..graphs.types import EdgeType, VertexType
+from ..partitions.part_rows import RelationData
 from ..partitions.partition import VertexPartition
 from ..partitions.parts import VertexPartData
-from ..partitions.typed_parts import RelationData
 from ..partitions.types import EdgeKey, of_type
 from .edges import InEdges
 from .features import VertexRows

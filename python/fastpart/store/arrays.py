@@ -12,8 +12,8 @@ import numpy as np
 from ..core.parsing import named
 from ..core.rows import Rows
 from ..graphs.types import EdgeType, TypedRanges
+from ..partitions.part_rows import TypeCounts
 from ..partitions.parts import part_name
-from ..partitions.typed_parts import TypeCounts
 from .contents import Contents
 
 Sizes = dict[str, Any]
@@ -94,7 +94,7 @@ def arrays_of_type(typed: TypedRanges, number: int, contents: Contents) -> Itera
 
     def spans(size: Sizes) -> list[tuple[int, int]]:
         hops = size["num_inner"], *size["num_halo"]
-        return TypeCounts(typed, size, hops, size["num_edges"]).spans(number)
+        return TypeCounts.of(typed, size, hops, size["num_edges"]).spans(number)
 
     def halo(folder: Path, size: Sizes) -> Any:
         vertices = np.load(folder / "vertices.npy", mmap_mode="r")

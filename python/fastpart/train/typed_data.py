@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from ..core.parameters import shown
 from ..errors import ParameterError, arg, code
+from ..partitions.part_rows import TypeData
 from ..partitions.partition import PartitionSource, directory_of
 from ..partitions.parts import VertexPartData
-from ..partitions.typed_parts import TypeData
 from ..partitions.types import edge_keys, relation_fanouts, type_names, types_with
 from ..store import open_partition
 from .data import Dataset, saving, width_of

@@ -27,9 +27,9 @@ from ..loading.remote import exchange_of
 from ..loading.rows.saved import RowFiles
 from ..loading.typed.edge_features import TypedEdgeFeatures
 from ..loading.typed.fetching import TypedFetching
+from ..partitions.part_rows import TypeData
 from ..partitions.parts import VertexPartData
 from ..partitions.seeds import rank_of_part
-from ..partitions.typed_parts import TypeData
 from ..partitions.types import of_type
 from .blocks import Block, Blocks, VertexMask, piece
 from .graphs.typed_rows import TypedRows
