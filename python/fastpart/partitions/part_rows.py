@@ -429,6 +429,16 @@ class RelationData(PartFiles):
         """Return how many of its in-edges lie before some places among those of the part."""
         return np.searchsorted(self.edges, places) if self.type.name else places
 
+    @property
+    def num_of_inner(self) -> int:
+        """Number of its in-edges that lead to inner vertices. They come before the in-edges of the halo."""
+        return int(self.before(self._part.indptr[self._part.num_inner]))
+
+    @property
+    def of_inner(self) -> Ids | slice:
+        """Index of its in-edges that lead to inner vertices, among the in-edges of the part."""
+        return self.edges[: self.num_of_inner] if self.type.name else slice(self.num_of_inner)
+
     @cached_property
     def edge_ids(self) -> Ids:
         """Ids of its in-edges in the graph, in the order of ``edges``."""

@@ -13,15 +13,16 @@ from torch_geometric.data import EdgeAttr, GraphStore
 from torch_geometric.data.graph_store import EdgeLayout
 
 from ..errors import FastpartError
+from ..graphs.types import EdgeType
 from ..partitions.partition import VertexPartition
 from ..partitions.parts import VertexPartData
-from ..partitions.types import EdgeKey
+from ..partitions.types import EdgeKey, edge_types, key_of, rows_of_relation, rows_of_type, vertex_types
 
 Ids = npt.NDArray[np.int64]
 
 
 class InEdges:
-    """The in-edges of all vertices.
+    """The in-edges of one relation, or of its reverse. Ids count within the types of its ends.
 
     Attributes
     ----------
@@ -29,18 +30,26 @@ class InEdges:
         Numbers of vertices that sources and targets may be.
     """
 
-    size: tuple[int, int]
-
-    def __init__(self, partition: VertexPartition) -> None:
-        self._partition, self.size = partition, (len(partition), len(partition))
+    def __init__(self, partition: VertexPartition, of: EdgeType) -> None:
+        types = {each.name: each for each in vertex_types(partition)}
+        self._partition, self._type = partition, of
+        self._source, self._target = types[of.source], types[of.target]
+        self.size = self._source.n, self._target.n
 
     def targets_of(self, part: VertexPartData) -> tuple[Ids, Ids]:
-        """Return the inner vertices of a part, and how many in-edges each has."""
-        return part.inner, np.diff(part.indptr[: part.num_inner + 1])
+        """Return the inner vertices of the type of the targets, and the number of in-edges of each."""
+        targets = rows_of_type(part, self._type.target)
+        start, stop = targets.spans[0]
+        ends = rows_of_relation(part, self._type.name).before(part.indptr[start : stop + 1])
+        return targets.inner - self._target.first, np.diff(ends)
 
     def sources_of(self, part: VertexPartData) -> Ids:
         """Return the sources of these in-edges, by target."""
-        return part.vertices[part.indices[: int(part.indptr[part.num_inner])]]
+        chosen = rows_of_relation(part, self._type.name).of_inner
+        sources = part.vertices[part.indices[chosen]] - self._source.first
+        if len(sources) and not 0 <= sources.min() <= sources.max() < self.size[0]:
+            raise part._damaged("relations", "edges whose ends are of the types of their relations")
+        return sources
 
     def by_target(self) -> tuple[Ids, Ids]:
         """Return ``indptr`` of the targets, and the source of each in-edge."""
@@ -54,6 +63,8 @@ class InEdges:
         for part in self._partition.parts:
             ids, counts = self.targets_of(part)
             found = self.sources_of(part)
+            if len(found) != counts.sum():
+                raise part._damaged("relations", "edges whose ends are of the types of their relations")
             shift = np.repeat(indptr[ids] - (np.cumsum(counts) - counts), counts)
             sources[np.arange(len(found)) + shift] = found
         return indptr, sources
@@ -65,9 +76,9 @@ class PartitionEdges(GraphStore):
     ``edges`` has those of each relation, or only None in a graph without types.
     """
 
-    def __init__(self, edges: Mapping[Any, InEdges]) -> None:
+    def __init__(self, edges: Mapping[EdgeKey | None, InEdges]) -> None:
         super().__init__()
-        self._edges: dict[EdgeKey | None, InEdges] = dict(edges)
+        self._edges = dict(edges)
 
     def _get_edge_index(self, attr: EdgeAttr) -> tuple[Tensor, Tensor] | None:
         edges = self._edges.get(None if None in self._edges else attr.edge_type)
@@ -96,3 +107,8 @@ class PartitionEdges(GraphStore):
         if None in self._edges:
             return f"PartitionEdges({self._edges[None].size[1]} vertices)"
         return f"PartitionEdges({', '.join(map(str, self._edges))})"
+
+
+def edges_by_relation(partition: VertexPartition) -> dict[EdgeKey | None, InEdges]:
+    """Return the in-edges of each relation."""
+    return {key_of(each) if each.name else None: InEdges(partition, each) for each in edge_types(partition)}
