@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..core import parameters
 from ..errors import ParameterError
 from ..graphs.types import EdgeType, VertexType
 from .loader_options import EdgeKey as EdgeKey
+from .part_files import Ids
 from .part_rows import RelationData, TypeData
 from .parts import VertexPartData
 from .stored_graph import StoredGraph
@@ -66,6 +69,24 @@ def of_relation(partition: StoredGraph, name: str) -> Sequence[RelationData]:
 def rows_of_relation(part: VertexPartData, name: str) -> RelationData:
     """Return the in-edges of a relation in a part."""
     return next(rows for rows in part._by_relation if rows.type.name == name)
+
+
+def in_edges_of(part: VertexPartData, of: RelationData) -> tuple[Ids, Ids, Ids]:
+    """Return the in-edges of a relation that lead to inner vertices of a part. Ids count within the types of the ends.
+
+    Returns
+    -------
+    targets, counts, sources : numpy.ndarray
+        The inner vertices of the type of the targets, the number of in-edges of each, and their sources.
+    """
+    targets = rows_of_type(part, of.type.target)
+    start, stop = targets.spans[0]
+    counts = np.diff(of.before(part.indptr[start : stop + 1]))
+    source = next(each for each in part._ranges.types if each.name == of.type.source)
+    sources = part.vertices[part.indices[of.of_inner]] - source.first
+    if counts.sum() != len(sources) or (len(sources) and not 0 <= sources.min() <= sources.max() < source.n):
+        raise part._damaged("relations", "edges whose ends are of the types of their relations")
+    return targets.inner - targets.type.first, counts, sources
 
 
 def range_of_type(partition: StoredGraph, name: str) -> range:

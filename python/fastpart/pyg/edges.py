@@ -15,8 +15,7 @@ from torch_geometric.data.graph_store import EdgeLayout
 from ..errors import FastpartError
 from ..graphs.types import EdgeType
 from ..partitions.partition import VertexPartition
-from ..partitions.parts import VertexPartData
-from ..partitions.types import EdgeKey, edge_types, key_of, rows_of_relation, rows_of_type, vertex_types
+from ..partitions.types import EdgeKey, edge_types, in_edges_of, key_of, rows_of_relation, vertex_types
 
 Ids = npt.NDArray[np.int64]
 
@@ -31,40 +30,21 @@ class InEdges:
     """
 
     def __init__(self, partition: VertexPartition, of: EdgeType) -> None:
-        types = {each.name: each for each in vertex_types(partition)}
+        types = {each.name: each.n for each in vertex_types(partition)}
         self._partition, self._type = partition, of
-        self._source, self._target = types[of.source], types[of.target]
-        self.size = self._source.n, self._target.n
-
-    def targets_of(self, part: VertexPartData) -> tuple[Ids, Ids]:
-        """Return the inner vertices of the type of the targets, and the number of in-edges of each."""
-        targets = rows_of_type(part, self._type.target)
-        start, stop = targets.spans[0]
-        ends = rows_of_relation(part, self._type.name).before(part.indptr[start : stop + 1])
-        return targets.inner - self._target.first, np.diff(ends)
-
-    def sources_of(self, part: VertexPartData) -> Ids:
-        """Return the sources of these in-edges, by target."""
-        chosen = rows_of_relation(part, self._type.name).of_inner
-        sources = part.vertices[part.indices[chosen]] - self._source.first
-        if len(sources) and not 0 <= sources.min() <= sources.max() < self.size[0]:
-            raise part._damaged("relations", "edges whose ends are of the types of their relations")
-        return sources
+        self.size = types[of.source], types[of.target]
 
     def by_target(self) -> tuple[Ids, Ids]:
         """Return ``indptr`` of the targets, and the source of each in-edge."""
         degrees = np.zeros(self.size[1], np.int64)
         for part in self._partition.parts:
             part.check_assignment(self._partition.assignment, self._partition.loads[part.index])
-            ids, counts = self.targets_of(part)
+            ids, counts, _ = in_edges_of(part, rows_of_relation(part, self._type.name))
             degrees[ids] = counts
         indptr = np.concatenate(([0], np.cumsum(degrees)))
         sources = np.empty(indptr[-1], np.int64)
         for part in self._partition.parts:
-            ids, counts = self.targets_of(part)
-            found = self.sources_of(part)
-            if len(found) != counts.sum():
-                raise part._damaged("relations", "edges whose ends are of the types of their relations")
+            ids, counts, found = in_edges_of(part, rows_of_relation(part, self._type.name))
             shift = np.repeat(indptr[ids] - (np.cumsum(counts) - counts), counts)
             sources[np.arange(len(found)) + shift] = found
         return indptr, sources
