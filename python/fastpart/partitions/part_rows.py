@@ -265,8 +265,8 @@ class PartData(VertexRows):
 
     @cached_property
     def edge_features(self) -> Array | None:
-        """One row per in-edge, in the order of ``edge_ids``."""
-        return self._described("edge_features", self.num_edges)
+        """One row per in-edge, in the order of ``edge_ids``. Coded ones are decoded, all of the part."""
+        return self._decoded("edge_features", self.num_edges)
 
     @cached_property
     def edge_times(self) -> Ids | None:
@@ -404,7 +404,7 @@ class RelationData(PartFiles):
         self.type, self.number, self._part = of, number, part
         self._root, self._folder, self._manifest = part._root, part._folder, part._manifest
         if of.name:
-            self._folder = part._folder / "relations" / of.name
+            self._folder, self._above = part._folder / "relations" / of.name, f"relations/{of.relation.name}/"
             entries = part._manifest["relations"]
             place = [each["name"] for each in entries].index(of.relation.name)
             self._manifest = {**part._manifest, **_entry(entries[place], OF_EDGES)}
@@ -458,7 +458,7 @@ class RelationData(PartFiles):
     @cached_property
     def edge_features(self) -> Array | None:
         """One row per in-edge, in the order of ``edges``."""
-        return self._described("edge_features", self.num_edges)
+        return self._decoded("edge_features", self.num_edges)
 
     @cached_property
     def times(self) -> Ids | None:

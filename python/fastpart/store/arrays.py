@@ -78,7 +78,8 @@ def plain_arrays(contents: Contents) -> Iterator[Gathering]:
             yield Gathering(name, rows, "vertices.npy", lambda size: (0, size["num_inner"]))
     if contents.halo_features and features is not None:
         yield Gathering("halo_features", features, "vertices.npy", _halo)
-    for name, rows in {"edge_features": contents.edge_features, "edge_times": contents.edge_times}.items():
+    edge_features = None if contents.edge_features is None else contents.edge_features.rows
+    for name, rows in {"edge_features": edge_features, "edge_times": contents.edge_times}.items():
         if rows is not None:
             yield Gathering(name, rows, "edge_ids.npy", lambda size: (0, size["num_edges"]))
 
@@ -122,7 +123,8 @@ def arrays_of_relation(typed: TypedRanges, edge_type: EdgeType, contents: Conten
         )
         return edge_ids[np.flatnonzero(relations == number)] % max(m, 1)
 
-    for name, rows in {"edge_features": contents.edge_features, "times": contents.edge_times}.items():
+    features = None if contents.edge_features is None else contents.edge_features.rows
+    for name, rows in {"edge_features": features, "times": contents.edge_times}.items():
         if rows is not None:
             path = f"relations/{edge_type.name}/{name}"
             yield Gathering(path, rows, IDS, _whole, edge_type.relation.first, ids)

@@ -159,7 +159,7 @@ _CHECKS: dict[str, Check] = {
     "directedness": lambda name, value: choice(name, value, ("undirected", "symmetric", "directed")),
     "features": coded_type,
     "halo_features": coded_type,
-    "edge_features": row_type,
+    "edge_features": coded_type,
     "edge_times": row_type,
     "labels": row_type,
     "times": row_type,
