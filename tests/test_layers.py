@@ -66,8 +66,7 @@ costs
     "partitions": """
 caps, coding, documents, loader_options, plan, results, saved
 part_files
-vertex_rows
-typed_parts
+part_rows
 clustering, parts, stored_ids
 stored_graph
 types
