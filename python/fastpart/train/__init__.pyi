@@ -266,6 +266,7 @@ def sdt(
     | Mapping[str, Sequence[int]]
     | Mapping[tuple[str, str, str], Sequence[int]]
     | None = None,
+    target: str | None = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
