@@ -148,7 +148,9 @@ class Kernel:
         """Return a sum of rows. Those of bfloat16 are summed in float32: torch has no sparse products of theirs."""
         dtype = torch.promote_types(x.dtype, torch.float32)
         with torch.autocast(x.device.type, enabled=False):
-            return (self._matrix(way, dtype) @ x.to(dtype)).to(x.dtype)
+            # For ``@``, torch fills a matrix with zeros and copies it into the result, to add the product to it.
+            nothing = x.new_zeros((), dtype=dtype)
+            return torch.addmm(nothing, self._matrix(way, dtype), x.to(dtype), beta=0).to(x.dtype)
 
     def _matrix(self, way: str, dtype: torch.dtype) -> Tensor:
         if (way, dtype) not in self._matrices:
