@@ -137,9 +137,7 @@ measures/compare/comparison.py, Comparison.plot -> report/comparisons.py: plot_c
 measures/compare/comparison.py, Comparison.report -> report/pages.py: write_report
 measures/compare/comparison.py, Comparison.save -> report/files.py: save_comparison
 partitions/methods.py, Loadable.link_loader -> loading/__init__.py: LinkLoader
-partitions/methods.py, Loadable.link_loader -> loading/__init__.py: TypedLinkLoader
 partitions/methods.py, Loadable.loader -> loading/__init__.py: Loader
-partitions/methods.py, Loadable.loader -> loading/__init__.py: TypedLoader
 partitions/methods.py, Loadable.plan -> loading/planning/building.py: plan
 partitions/methods.py, Loadable.save_cache -> loading/cached_rows.py: save_cache
 partitions/methods.py, Savable.save -> store/saving.py: save_at

@@ -9,7 +9,7 @@ from typed_training import typed_parts
 
 torch = pytest.importorskip("torch")
 
-from fastpart.loading.typed.batch import TypedBatch  # noqa: E402
+from fastpart.loading import TypedBatch  # noqa: E402
 from fastpart.train import typed_inference as module  # noqa: E402
 from fastpart.train.graphs.typed_rows import TypedRows  # noqa: E402
 from fastpart.train.models import TYPED_MODELS, build  # noqa: E402

@@ -21,12 +21,11 @@ from torch import Tensor, nn
 
 from .. import _core
 from ..loading import TypedBatch
-from ..loading.fetching import Fetching
+from ..loading.edge_rows import EdgeFeatures
+from ..loading.fetching import Fetching, NodeFetching
 from ..loading.remote import RowFiles as PartRows
 from ..loading.remote import exchange_of
 from ..loading.rows.saved import RowFiles
-from ..loading.typed.edge_features import TypedEdgeFeatures
-from ..loading.typed.fetching import TypedFetching
 from ..partitions.parts import VertexPartData
 from ..partitions.seeds import rank_of_part
 from ..partitions.typed_parts import TypeData
@@ -71,7 +70,7 @@ class TypedInference(ExactOutputs):
         The graph.
     parts, folder, layers, fits
         As in :class:`~.inference.Inference`.
-    fetching : TypedFetching, optional
+    fetching : NodeFetching, optional
         Messages to processes that have other features. Default: all are in files here.
     free_bytes : int
         Without effect. A network over types reads no sums from files.
@@ -85,7 +84,7 @@ class TypedInference(ExactOutputs):
         parts: list[int],
         folder: Path,
         layers: int,
-        fetching: TypedFetching | None = None,
+        fetching: NodeFetching | None = None,
         fits: Fits | None = None,
         free_bytes: int = 0,
         seconds: float = 1800,
@@ -114,10 +113,10 @@ class TypedInference(ExactOutputs):
         )
 
     @cached_property
-    def _edge_features(self) -> TypedEdgeFeatures:
-        return TypedEdgeFeatures(self._partition)
+    def _edge_features(self) -> EdgeFeatures:
+        return EdgeFeatures(self._partition)
 
-    def _messages(self, fetching: TypedFetching | None, seconds: float) -> dict[str, Fetching]:
+    def _messages(self, fetching: NodeFetching | None, seconds: float) -> dict[str, Fetching]:
         """Return the messages about the rows of each type. Empty if all are in files here."""
         if fetching is None or not fetching.by_messages:
             return {}

@@ -54,7 +54,7 @@ class SampledScores:
 
     Attributes
     ----------
-    fetching : Fetching or TypedFetching
+    fetching : Fetching or NodeFetching
         Where the features come from.
     """
 

@@ -22,6 +22,7 @@ from ...loading.fetching import Fetching
 from ...loading.remote import RowFiles, fetching_of
 from ...partitions.loader_options import FetchingOptions
 from ...partitions.seeds import owner_of, seeds_of
+from ...partitions.types import ONLY_RELATION, ONLY_TYPE
 from ..batches import Batch, Field, VertexRows, batches
 from ..clock import Clock
 from ..data import Dataset
@@ -89,12 +90,18 @@ class StepSource(Protocol):
 AnyStep = TypeVar("AnyStep")
 
 
+def edge_fetching_of(loader: Loader) -> Fetching | None:
+    """Return where the features of in-edges of a graph without types come from."""
+    found = loader.edge_fetching
+    return None if found is None else found.of_relation.get(ONLY_RELATION)
+
+
 class LoaderSteps(ABC, Generic[AnyStep]):
     """The steps of a loader, of a graph with types or without."""
 
     def __init__(self, loader: Any) -> None:
         assert isinstance(loader, Loader)
-        self._loader, self.edge_fetching = loader, loader.edge_fetching
+        self._loader, self.edge_fetching = loader, edge_fetching_of(loader)
 
     @abstractmethod
     def _step(self, batch: Any) -> AnyStep:
@@ -127,7 +134,7 @@ class LoadedSteps(LoaderSteps[Step]):
 
     def __init__(self, dataset: Dataset, loader: Any) -> None:
         super().__init__(loader)
-        self._topology, self.fetching = dataset.topology, loader.fetching
+        self._topology, self.fetching = dataset.topology, loader.fetching.of_type[ONLY_TYPE]
 
     def own_rows(self, step: Step, owned: npt.NDArray[np.bool_]) -> int:
         """Return how many rows of features of a step are of own parts."""

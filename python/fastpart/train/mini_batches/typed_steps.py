@@ -11,8 +11,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from ...loading import TypedBatch, TypedLoader
-from ...loading.typed.fetching import TypedFetching
+from ...loading import Loader, TypedBatch
+from ...loading.fetching import NodeFetching
 from ...partitions.seeds import owner_of
 from ..graphs.typed_rows import TypedRows
 from ..method_options import SampledOptions
@@ -71,11 +71,11 @@ class TypedStep:
 class TypedLoadedSteps(LoaderSteps[TypedStep]):
     """The steps of a loader of a typed graph."""
 
-    fetching: TypedFetching
+    fetching: NodeFetching
 
     def __init__(self, dataset: TypedDataset, loader: Any) -> None:
         super().__init__(loader)
-        assert isinstance(loader, TypedLoader)
+        assert isinstance(loader, Loader)
         self._starts = dict(zip(loader.types, dataset.partition._rows_by_type.starts, strict=True))
         self.fetching = loader.fetching
 
