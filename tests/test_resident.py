@@ -60,13 +60,20 @@ def test_they_change_no_batch_and_no_count_of_a_rank(parts, cache, room):
 
 def test_as_many_rows_stay_as_have_room(parts):
     for room, count in [(ROW - 1, None), (7 * ROW, 7), (10**9, 300)]:
-        kept = parts.loader(fanouts=FANOUTS, resident=room).fetching.resident
+        kept = parts.loader(fanouts=FANOUTS, resident=room).fetching.of_type[""].resident
         assert (None if kept is None else len(kept.index.ids)) == count
     rank = {"rank": 1, "world_size": 3}
     own = parts.parts[1].num_inner
-    assert len(parts.loader(fanouts=FANOUTS, resident="1M", **rank).fetching.resident.index.ids) == own
+    assert (
+        len(parts.loader(fanouts=FANOUTS, resident="1M", **rank).fetching.of_type[""].resident.index.ids)
+        == own
+    )
     cached = parts.loader(fanouts=FANOUTS, resident="1M", cache=0.2, **rank)
-    assert len(cached.fetching.resident.index.ids) == own + len(cached.fetching.cached.ids) > own
+    assert (
+        len(cached.fetching.of_type[""].resident.index.ids)
+        == own + len(cached.fetching.of_type[""].cached.ids)
+        > own
+    )
 
 
 def test_the_most_accessed_rows_stay(parts):
@@ -133,5 +140,5 @@ def test_they_change_no_loss(tmp_path):
 def test_workers_keep_them(tmp_path):
     dataset = Dataset(planted(tmp_path, k=2))
     options = SampledOptions(batch_size=100, fanouts=(4, 3), ahead=1, timeout=9.0, resident=10**6)
-    kept = Neighbours(dataset, options, 10**6, False, None)._loader.fetching.resident
+    kept = Neighbours(dataset, options, 10**6, False, None)._loader.fetching.of_type[""].resident
     assert len(kept.index.ids) == dataset.topology.num_vertices

@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..core import parameters
 from ..core.calls import called_well
 from ..core.options import taking
 from ..core.parameters import CacheCriterion, StrPath
 from ..core.protocols import MiniBatches
-from ..errors import ParameterError
 from .loader_options import EdgeKey, Fanouts, LinkOptions, LoaderOptions, PlanOptions
 from .saved import SaveOptions
 from .stored_graph import StoredGraph
@@ -193,7 +191,7 @@ class Loadable(StoredGraph):
 
         Returns
         -------
-        fastpart.loading.Loader or fastpart.loading.TypedLoader
+        fastpart.loading.Loader
             Iterating over it gives the batches of an epoch, each a :class:`fastpart.loading.Batch`, or a
             :class:`fastpart.loading.TypedBatch` for a graph with types. Iterating again gives the next epoch.
 
@@ -239,12 +237,9 @@ class Loadable(StoredGraph):
         <Batch: 2 of 2 seeds, 12 nodes, 12 edges> torch.Size([12, 6]) tensor([0, 1])
         <Batch: 2 of 2 seeds, 12 nodes, 12 edges> torch.Size([12, 6]) tensor([1, 0])
         """
-        from ..loading import Loader, TypedLoader
+        from ..loading import Loader
 
-        if self.is_typed:
-            return TypedLoader(self, vertices, fanouts=fanouts, options=options, input=input, plan=plan)
-        hops = parameters.fanouts_of(fanouts)
-        return Loader(self, vertices, fanouts=hops, options=options, plan=plan, input=input)
+        return Loader(self, vertices, fanouts=fanouts, options=options, plan=plan, input=input)
 
     @taking(PlanOptions)
     def plan(
@@ -361,7 +356,7 @@ class Loadable(StoredGraph):
 
         Returns
         -------
-        fastpart.loading.LinkLoader or fastpart.loading.TypedLinkLoader
+        fastpart.loading.LinkLoader
             Iterating over it gives the batches of an epoch, each a :class:`fastpart.loading.LinkBatch`, or a
             :class:`fastpart.loading.TypedLinkBatch` for a graph with types.
 
@@ -399,13 +394,9 @@ class Loadable(StoredGraph):
         <LinkBatch: 32 of 32 edges, 64 pairs, 171 nodes, 117 edges> torch.Size([2, 64])
         <LinkBatch: 19 of 19 edges, 38 pairs, 130 nodes, 100 edges> torch.Size([2, 38])
         """
-        from ..loading import LinkLoader, TypedLinkLoader
+        from ..loading import LinkLoader
 
-        if self.is_typed:
-            return TypedLinkLoader(self, edges, fanouts=fanouts, options=options, relation=relation)
-        if relation is not None:
-            raise ParameterError("relation: this graph has no types, so it has one relation. Leave it out")
-        return LinkLoader(self, edges, fanouts=parameters.fanouts_of(fanouts), options=options)
+        return LinkLoader(self, edges, fanouts=fanouts, options=options, relation=relation)
 
     @called_well
     def save_cache(

@@ -67,7 +67,7 @@ class EncodedVertices:
     def epoch(self, number: int) -> Iterator[tuple[Step, TypedBatch]]:
         """Yield the steps of an epoch with the neighbourhoods of their vertices."""
         self._loader.set_epoch(number)
-        return iter(self._loader)  # type: ignore[arg-type]  # of pairs
+        return iter(self._loader)
 
     def inputs(self, step: Step, made: TypedBatch) -> dict[str, Tensor]:
         """Return the rows that the encoder reads."""

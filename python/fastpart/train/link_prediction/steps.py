@@ -13,10 +13,11 @@ from torch import Tensor
 from ...loading import Batch as Loaded
 from ...loading import LinkBatch, LinkLoader
 from ...partitions.seeds import owner_of
+from ...partitions.types import ONLY_TYPE
 from ..batches import Batch, VertexRows
 from ..graphs.rows import Rows
 from ..method_options import LinkOptions
-from ..mini_batches.steps import degrees_of
+from ..mini_batches.steps import degrees_of, edge_fetching_of
 from ..ranks import device
 from .dataset import LinkDataset
 
@@ -74,8 +75,8 @@ class Links:
         assert isinstance(loader, LinkLoader)
         loader.keep(device(), options.resident)
         loader.limit(free_bytes)
-        self._loader, self.fetching = loader, loader.fetching
-        self.edge_fetching = loader.edge_fetching
+        self._loader, self.fetching = loader, loader.fetching.of_type[ONLY_TYPE]
+        self.edge_fetching = edge_fetching_of(loader)
 
     def read_seconds(self) -> dict[str, float]:
         """Return what making the batches took since the last call, in all threads."""
