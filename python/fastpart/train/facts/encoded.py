@@ -118,10 +118,9 @@ class EncodedVertices:
     def read_counts(self) -> dict[str, int]:
         """Return the rows and bytes of batches since the last call."""
         counts = self._loader.fetching.read_counts()
-        learned = [] if self._learned is None else self._learned.counts.values()
-        return counts | {
-            "remote_bytes": counts["remote_bytes"] + sum(each.read()["remote_bytes"] for each in learned)
-        }
+        if self._learned is not None:
+            counts["remote_bytes"] += self._learned.counts.read()["remote_bytes"]
+        return counts
 
     def read_seconds(self) -> dict[str, float]:
         """Return the seconds of making batches since the last call."""
