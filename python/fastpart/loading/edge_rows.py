@@ -148,7 +148,7 @@ class EdgeFetching(Fetchings[EdgeKey]):
     """
 
     def __init__(self, partition: VertexPartition, fetching_of_files: Callable[[RowFiles], Fetching]) -> None:
-        self._rows, self._keys = {}, edge_keys(partition)
+        self._rows: dict[EdgeKey, RelationRows] = {}
         if partition.is_typed:
             self._rows = relations_with_features(partition)
             super().__init__({key: fetching_of_files(each.files) for key, each in self._rows.items()})
@@ -183,13 +183,10 @@ class EdgeFetching(Fetchings[EdgeKey]):
     def _with(self, batch: Any, found: dict[EdgeKey, Any]) -> SampledArrays:
         if ONLY_RELATION in found:
             features = found[ONLY_RELATION]
-            if batch.edge_rows is None or features is batch.edge_features:
-                return batch
-        elif batch.e_id is None:
-            return batch
+            there = batch.edge_rows is None or features is batch.edge_features
         else:
-            features = [found.get(key) for key in self._keys]
-        return Sample(**{**entries_of(batch), "edge_features": features})
+            features, there = found, batch.e_id is None
+        return batch if there else Sample(**{**entries_of(batch), "edge_features": features})
 
 
 _NONE: Ids = np.empty(0, np.int64)

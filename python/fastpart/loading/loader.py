@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -34,9 +34,6 @@ from .planning.windows import PlannedRows, planned_for
 from .remote import RowFiles, fetching_of
 from .rows.resident import device_bytes
 from .sample import SampledArrays
-
-_PLAIN_ONLY = ("scheduled", "neighbourhood", "trace")
-"""Parameters of loaders that are for graphs without types."""
 
 _EDGE_COUNTS = {
     "rows": "edge_rows",
@@ -338,9 +335,9 @@ class Loader:
             "seed_time": named(types, arrays.seed_time),
             "e_id": named(relations, arrays.e_id),
             "edge_attr": named(relations, getattr(arrays, "edge_features", None), _tensor),
-            "rows": named(types, arrays.rows, _unchanged),
-            "num_sampled_nodes": named(types, arrays.num_sampled_nodes, _unchanged),
-            "num_sampled_edges": named(relations, arrays.num_sampled_edges, _unchanged),
+            "rows": named(types, arrays.rows, np.asarray),
+            "num_sampled_nodes": named(types, arrays.num_sampled_nodes, list),
+            "num_sampled_edges": named(relations, arrays.num_sampled_edges, list),
         }
         if self._types is not None:
             entries = {f"{name}_dict": value for name, value in entries.items()} | {"input_type": self.input}
@@ -378,10 +375,12 @@ def _tensor(rows: Any) -> Tensor:
 
 
 def _named(names: Sequence[Any], values: Any, change: Any = torch.from_numpy) -> dict[Any, Any]:
-    """Return the values of all types or relations by name. Types or relations without a value are left out."""
-    if not isinstance(values, Mapping):
-        values = {} if values is None else dict(zip(names, values, strict=True))
-    return {name: change(value) for name, value in values.items() if value is not None}
+    """Return the values of all types or relations by name, or of those that have one."""
+    if values is None:
+        return {}
+    if isinstance(values, dict):
+        return {name: change(value) for name, value in values.items()}
+    return dict(zip(names, map(change, values), strict=True))
 
 
 def _only(names: Sequence[Any], value: Any, change: Any = torch.from_numpy) -> Any:
@@ -389,15 +388,11 @@ def _only(names: Sequence[Any], value: Any, change: Any = torch.from_numpy) -> A
     return None if value is None else change(value)
 
 
-def _unchanged(value: Any) -> Any:
-    return value
-
-
 def refuse_plain_only(partition: VertexPartition, options: LoaderOptions, plan: StrPath | None) -> None:
     """Raise an error for what loaders of graphs with types do not take."""
     if partition.is_typed:
-        for name, value in {**{name: getattr(options, name) for name in _PLAIN_ONLY}, "plan": plan}.items():
-            if value:
+        for name, value in {"neighbourhood": options.neighbourhood, "plan": plan}.items():
+            if value is not None:
                 raise ParameterError(f"{name}: it is for graphs without types. Leave it out")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -238,4 +238,5 @@ def _gathers(
 
 
 def _bytes_of(sampled: SampledArrays) -> int:
-    return sum(array.nbytes for array in entries_of(sampled).values() if isinstance(array, np.ndarray))
+    entries = (each if isinstance(each, list) else [each] for each in entries_of(sampled).values())
+    return sum(each.nbytes for each in chain.from_iterable(entries) if isinstance(each, np.ndarray))
