@@ -132,6 +132,36 @@ def test_a_training_over_types_counts_what_was_told(tmp_path, workers, widths, m
 
 
 @pytest.mark.torch
+@pytest.mark.torch
+def test_info_says_what_a_training_takes(parts, capsys):
+    given = {"fanouts": [4, 3], "batch_size": 32, "workers": 2}
+    facts = fp.info(parts, train=given, memory_limit="2G")
+    assert (facts["workers"], facts["batch_size"], facts["limit"]) == (2, 32, 2 << 30)
+    assert str(facts).startswith("training  ")
+    assert facts["advice"] in str(facts)
+    assert facts["advice"] in facts._repr_html_()
+    call = ["info", str(parts), "--train", "--fanouts", "4,3", "--batch-size", "32", "--workers", "2"]
+    assert main([*call, "--json", "--memory-limit", "2G"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["reads"] == json.loads(json.dumps(facts))["reads"]
+    assert fp.info(fp.open_partition(parts), train=True)["workers"] >= 1
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("train", "more", "error", "text"),
+    [
+        ({"wokers": 2}, {}, TypeError, "has no parameter 'wokers'. Did you mean 'workers'"),
+        ({"fanouts": [2, -2]}, {}, fp.ParameterError, "fanouts"),
+        (3, {}, TypeError, "train: expected True or parameters of the training by name, got int"),
+        (True, {"cluster": 2}, fp.ParameterError, "cluster: a training has no estimates of it"),
+    ],
+)
+def test_info_refuses(parts, train, more, error, text):
+    with pytest.raises(error, match=text):
+        fp.info(parts, train=train, **more)
+
+
 def test_one_of_several_types_to_train_is_named(tmp_path, capsys):
     typed_parts(tmp_path, 2)
     graph = fp.open_graph(tmp_path / "g.bin")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 
 import fastpart as fp
-from fastpart.export.pyg_typed import TypedWriter
+from fastpart.export.pyg import Writer
 from typed_graphs import authors, typed_graphs
 
 torch = pytest.importorskip("torch")
@@ -149,6 +149,6 @@ def test_the_layout_of_torch_geometric_distributed(tmp_path):
 def test_arrays_are_written_in_their_order():
     """A set of names would have another order with another hash of text, and the files other bytes."""
     arrays = {name: np.zeros(1) for name in ("rows", "cols", "feats", "time", "label", "ids")} | {"size": 3}
-    writer = TypedWriter.__new__(TypedWriter)
+    writer = Writer.__new__(Writer)
     writer._torch = torch
     assert list(writer._tensors(arrays)) == list(arrays)

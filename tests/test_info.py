@@ -238,8 +238,8 @@ def test_families_of_errors(error, bases):
     assert str(error("why")) == "why"
 
 
-def test_the_refusal_of_train_names_the_command():
+def test_parameters_of_a_training_are_in_train():
     with pytest.raises(
-        TypeError, match=r"info\(\) has no parameter 'train': `fastpart info PARTS --train` says"
+        TypeError, match=r"info\(\) has no parameter 'fanouts': .* Pass train={'fanouts': ...}"
     ):
-        fp.info(np.array([[0, 1]]), train=True, fanouts=[2])
+        fp.info(np.array([[0, 1]]), fanouts=[2])

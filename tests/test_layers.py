@@ -66,8 +66,7 @@ costs
     "partitions": """
 caps, coding, documents, loader_options, plan, results, saved
 part_files
-vertex_rows
-typed_parts
+part_rows
 clustering, parts, stored_ids
 stored_graph
 types
@@ -136,6 +135,8 @@ measures/compare/comparison.py, Comparison._repr_html_ -> report/text.py: compar
 measures/compare/comparison.py, Comparison.plot -> report/comparisons.py: plot_comparison
 measures/compare/comparison.py, Comparison.report -> report/pages.py: write_report
 measures/compare/comparison.py, Comparison.save -> report/files.py: save_comparison
+measures/info.py, _of_training -> train/costs.py: costs
+measures/info.py, _of_training -> train/libraries.py: import_torch
 partitions/methods.py, Loadable.link_loader -> loading/__init__.py: LinkLoader
 partitions/methods.py, Loadable.link_loader -> loading/__init__.py: TypedLinkLoader
 partitions/methods.py, Loadable.loader -> loading/__init__.py: Loader
@@ -150,7 +151,7 @@ partitions/results.py, Evaluation.__str__ -> report/text.py: evaluation_text
 partitions/results.py, Evaluation.plot -> report/partitions.py: draw
 partitions/results.py, Evaluation.save -> report/files.py: save_evaluation
 """.strip().split("\n")
-"""The imports that lead up: those of the methods of results, each in the method, which calls what it imports."""
+"""The imports that lead up: those of methods of results and of ``info``, each in the function that calls it."""
 
 TREES = {
     "python": lambda: python_tree(HOME / "python" / "fastpart"),

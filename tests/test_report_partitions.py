@@ -94,6 +94,9 @@ def test_next_to_nothing_is_drawn(tmp_path):
     for p in (fp.spring(none, 1), fp.hdrf(none, 2)):
         p.plot(tmp_path / "p.svg")
     fp.draw({}, tmp_path / "p.svg")
+    for wrong in (fp.VertexPartition([0], 1), {"parts": fp.VertexPartition([0], 1)}):
+        with pytest.raises(TypeError, match="evaluations: expected evaluations by the title of their row"):
+            fp.draw(wrong)
 
 
 def test_refusals_leave_nothing(tmp_path):

@@ -31,7 +31,6 @@ from ..partitions.clustering import cluster as find_clusters
 from ..partitions.order import order as order_vertices
 from ..partitions.partition import VertexPartition, read_partition
 from ..store import saving
-from ..train.libraries import import_torch
 from .call import Call
 from .config import save_options
 from .spelling import flag
@@ -130,7 +129,8 @@ def info(call: Call) -> None:
         _refuse_others(
             call, {"file", "train", "json", "quiet", "debug", *of_training}, "leave it out, or --train"
         )
-        _print_costs(call, of_training)
+        facts = graph_info(call["file"], train=of_training)
+        print(json.dumps(facts) if call["json"] else facts)
         return
     _refuse_others(call, call.values.keys() - of_training, "pass --train, too, and a partition directory")
     if is_partition_directory(call["file"]):
@@ -145,15 +145,6 @@ def _refuse_others(call: Call, known: Set[str], remedy: str) -> None:
     """Refuse options that have no meaning here."""
     for name in sorted(call.values.keys() - known):
         raise ParameterError(f"{flag(name)}: {remedy}")
-
-
-def _print_costs(call: Call, training: dict[str, Any]) -> None:
-    """Print what a training would read and take."""
-    import_torch()
-    from ..train.costs import costs
-
-    found = costs(call["file"], **training)
-    print(json.dumps(found.rows()) if call["json"] else found)
 
 
 def evaluate(call: Call) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ import numpy.typing as npt
 
 from ..core.parsing import named
 from ..core.system import allocate
+from ..partitions.part_rows import RelationData
 from ..partitions.parts import VertexPartData
+from ..partitions.types import edge_types, in_edges_of, key_of, vertex_types
 from .common import MASKS, Array, Source, failed, tensor
 
 BY_ID = r"label\.pt|(train|val|test)-partitions/partition\d+\.pt"
@@ -20,7 +23,7 @@ BY_ID = r"label\.pt|(train|val|test)-partitions/partition\d+\.pt"
 
 
 class WholeGraph:
-    """The parts of all vertices and edges, the labels, and the splits, in the files of PyG's examples.
+    """The parts of all vertices and edges and, of a graph without types, the labels and splits of PyG's examples.
 
     The arrays of all edges and of all labels are mapped. In memory they would exceed the largest part.
     """
@@ -28,16 +31,19 @@ class WholeGraph:
     def __init__(self, torch: Any, source: Source, inside: Path) -> None:
         self._torch = torch
         self._partition, self._inside = source.partition, inside
-        n, m = len(source.partition), source.manifest["m"]
-        self._edge_map = scratch(inside, 2 * m if source.manifest["directedness"] == "undirected" else m)
+        self._owners = {of: scratch(inside, of.num_ids) for of in edge_types(source.partition)}
+        self._typed = source.typed
         self._labels: Array | None = None
         if "labels" in source.manifest:
             labels = source.partition.parts[0].labels
-            self._labels = scratch(inside, n, labels.shape[1:], labels.dtype)
+            self._labels = scratch(inside, len(source.partition), labels.shape[1:], labels.dtype)
 
-    def add(self, part: VertexPartData, edge_ids: Array) -> None:
-        """Take over a part with the ids of its in-edges, and write its splits."""
-        self._edge_map[edge_ids] = part.index
+    def add(self, part: VertexPartData, edge_ids: Mapping[str, Array]) -> None:
+        """Take over a part with the ids of the in-edges of each relation, and write its splits."""
+        for of, owners in self._owners.items():
+            owners[edge_ids[of.name]] = part.index
+        if self._typed:
+            return
         if self._labels is not None:
             self._labels[part.inner] = part.labels
         for name in MASKS:
@@ -49,18 +55,33 @@ class WholeGraph:
                 save(self._torch, file, self._torch.from_numpy(part.inner[mask]))
 
     def finish(self, nodes: str, edges: str) -> None:
-        """Write the parts of the vertices, the parts of the edges, and the labels."""
-        arrays = {nodes: self._partition.assignment.astype(np.int64), edges: self._edge_map}
+        """Write the parts of the vertices, the parts of the edges, and the labels.
+
+        In a graph with types, the names of the files have ``{}`` in the place of the type or the relation.
+        """
+        assignment = self._partition.assignment.astype(np.int64)
+        arrays = {
+            nodes.format(each.name): assignment[each.first : each.range.stop]
+            for each in vertex_types(self._partition)
+        }
+        arrays |= {edges.format("__".join(key_of(of))): owners for of, owners in self._owners.items()}
         if self._labels is not None:
             arrays["label.pt"] = self._labels
         for name, array in arrays.items():
-            save(self._torch, self._inside / name, self._torch.from_numpy(array))
+            file = self._inside / name
+            file.parent.mkdir(exist_ok=True)
+            save(self._torch, file, self._torch.from_numpy(array))
 
 
-def in_coo(part: VertexPartData, edges: int) -> tuple[Array, Array]:
-    """Return the sources and destinations of the in-edges of the inner vertices, by the ids of the user."""
-    degrees = np.diff(part.indptr[: part.num_inner + 1])
-    return part.vertices[part.indices[:edges]], np.repeat(part.inner, degrees)
+def edge_ids_within(of: RelationData) -> Array:
+    """Return the ids within a relation of its in-edges of inner vertices."""
+    return of.type.ids_within(of.edge_ids[: of.num_of_inner], int(of._manifest["m"]))
+
+
+def in_coo(part: VertexPartData, of: RelationData) -> tuple[Array, Array]:
+    """Return the sources and destinations of the in-edges of a relation of inner vertices, by ids in the types."""
+    targets, counts, sources = in_edges_of(part, of)
+    return sources, np.repeat(targets, counts)
 
 
 def scratch(inside: Path, length: int, row: tuple[int, ...] = (), dtype: npt.DTypeLike = np.int64) -> Array:

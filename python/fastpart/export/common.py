@@ -22,7 +22,6 @@ from ..core.parameters import Progress, StrPath, shown
 from ..errors import ParameterError, arg, code
 from ..partitions.partition import PartitionSource, VertexPartition, directory_of
 from ..partitions.parts import VertexPartData
-from ..partitions.typed_parts import RelationData
 from ..store import open_partition
 
 Array = npt.NDArray[Any]
@@ -90,11 +89,6 @@ class Source:
                 f"source: {shown(self.path)} holds a graph with types, which the export to {system} does not write. "
                 "Use the export to DGL, PyG or WholeGraph"
             )
-
-
-def inner_edges_of(relation: RelationData, edges: int) -> int:
-    """Return how many edges of a relation are among the first ``edges`` of the part, which lead to inner vertices."""
-    return int(np.searchsorted(relation.edges, edges))
 
 
 def in_edges(part: VertexPartData) -> int:

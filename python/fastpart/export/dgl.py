@@ -20,7 +20,7 @@ from ..errors import MemoryBudgetError, ParameterError
 from ..partitions.partition import PartitionSource
 from ..partitions.parts import VertexPartData
 from .common import Array, Counter, Source, directory, failed, in_edges, missing, tensor, write_json
-from .dgl_layouts import Layout, TypedLayout
+from .dgl_layouts import Layout
 from .part_order import PartOrder
 
 _GRAPH_EDGE_BYTES = 8 + 8 + 1
@@ -110,7 +110,7 @@ def dgl(
     run = run_options(**options)
     stored = Source(source, "DGL")
     edge_counts = [in_edges(part) for part in stored.parts()]
-    layout = TypedLayout(stored.parts(), edge_counts) if stored.typed else Layout()
+    layout = Layout(stored.parts())
     _refuse_large(stored, layout, edge_counts, run.memory_limit)
     config = f"{graph_name}.json"
     with directory(out, stored, config, _EARLIER, _HELD, overwrite) as (target, inside):
@@ -200,7 +200,7 @@ class _Writer:
         order = self._layout.edge_order(part, edges)
         self._order.add_edges(part.edge_ids[:edges] if order is None else part.edge_ids[order])
         self._save_tensors(folder / "node_feat.dgl", self._layout.node_data(part))
-        self._save_tensors(folder / "edge_feat.dgl", self._layout.edge_data(part, edges))
+        self._save_tensors(folder / "edge_feat.dgl", self._layout.edge_data(part))
 
     def _save_tensors(self, file: Path, arrays: dict[str, Array]) -> None:
         for name, array in arrays.items():
@@ -236,7 +236,7 @@ class _Writer:
         first = int(self._order.edges[part.index])
         graph.edata[self._dgl.EID] = torch.arange(first, first + len(indices))
         graph.edata["inner_edge"] = torch.ones(len(indices), dtype=torch.uint8)
-        tags = self._layout.node_tags(part), self._layout.edge_tags(part, len(indices))
+        tags = self._layout.node_tags(part), self._layout.edge_tags(part)
         if tags[0] is not None and tags[1] is not None:
             graph.ndata[self._dgl.NTYPE] = torch.from_numpy(tags[0][: len(nodes)])
             graph.edata[self._dgl.ETYPE] = torch.from_numpy(tags[1][: len(indices)])
@@ -263,7 +263,7 @@ class _Writer:
             "part_method": self._partition.algorithm,
             "num_parts": self._partition.k,
             "halo_hops": 1,
-            **self._layout.config(self._order.vertices, self._order.edges),
+            **self._layout.config(),
             **{
                 f"part-{i}": {key: f"part{i}/{name}" for key, name in files.items()}
                 for i in range(self._partition.k)

@@ -134,9 +134,10 @@ class _Writer:
         """Write one part."""
         folder = self._inside / f"part{part.index}"
         edges = in_edges(part)
+        (relation,) = part._by_relation
         edge_ids = part.edge_ids[:edges]
-        self._whole.add(part, edge_ids)
-        sources, destinations = in_coo(part, edges)
+        self._whole.add(part, {relation.type.name: edge_ids})
+        sources, destinations = in_coo(part, relation)
         self._tensors(folder / "graph", {"rows": sources, "cols": destinations, "eids": edge_ids})
         self._counter.advance(edges)
         self._rows(folder / "node_feat", part.inner, part.features)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Unpack
+
+import numpy as np
 
 from .. import _core
 from ..core.options import Options, run_options, with_options
 from ..core.parameters import Progress, StrPath
+from ..partitions.part_rows import RelationData, TypeData
 from ..partitions.partition import PartitionSource
 from ..partitions.parts import VertexPartData
-from .by_id import BY_ID, WholeGraph, in_coo, save, tensors
-from .common import Array, Counter, Source, directory, in_edges, missing, write_json
-from .pyg_typed import TypedWriter
+from ..partitions.types import edge_types, key_of, rows_of_type, vertex_types
+from .by_id import BY_ID, WholeGraph, edge_ids_within, in_coo, save, tensors
+from .common import MASKS, Array, Counter, Source, directory, in_edges, missing, write_json
 
 _EARLIER = rf"(node|edge)_map\.pt|{BY_ID}|part_\d+/(graph|node_feats|edge_feats)\.pt"
 """Files of versions that kept no list of them."""
@@ -92,71 +96,162 @@ def pyg(
     run = run_options(**options)
     stored = Source(source, "PyG")
     with directory(out, stored, "META.json", _EARLIER, _HELD, overwrite) as (target, inside):
-        writer = _Writer(stored, inside, run.progress)
+        writer = Writer(stored, inside, run.progress)
         for part in stored.parts():
             writer.write(part)
         writer.finish()
     return target
 
 
-class _Writer:
-    """Writes the parts, and after the last part the arrays over all ids."""
+class Writer:
+    """Writes the parts, and after the last part the arrays over all ids.
+
+    Ids count from 0 in each type of vertices, and in each relation: see :meth:`EdgeType.ids_within`. A graph without
+    types has one of each, and its rows stand in files without their names.
+    """
 
     def __init__(self, source: Source, inside: Path, progress: Progress | None) -> None:
         try:
             import torch
         except ModuleNotFoundError as error:
             raise missing("PyG", error) from None
-        self._torch = torch
+        self._torch, self._source, self._inside = torch, source, inside
         source.refuse_foreign_types(torch)
-        self._n, self._k, self._inside = len(source.partition), source.partition.k, inside
-        self._typed = TypedWriter(torch, source, inside) if source.typed else None
-        self._whole = None if source.typed else WholeGraph(torch, source, inside)
-        self._counter = Counter(progress, "export", self._n + source.manifest["num_directed_edges"])
+        self._whole = WholeGraph(torch, source, inside)
+        total = len(source.partition) + source.manifest["num_directed_edges"]
+        self._counter = Counter(progress, "export", total)
 
     def write(self, part: VertexPartData) -> None:
         """Write one part."""
-        if self._whole is None:
-            self._write_typed(part)
-            return
-        folder = self._inside / f"part_{part.index}"
+        typed, folder = self._source.typed, self._inside / f"part_{part.index}"
         folder.mkdir()
-        edges = in_edges(part)
-        edge_ids = part.edge_ids[:edges]
-        self._whole.add(part, edge_ids)
-        sources, destinations = in_coo(part, edges)
-        graph = tensors(self._torch, {"row": sources, "col": destinations, "edge_id": edge_ids})
-        save(self._torch, folder / "graph.pt", graph | {"size": (self._n, self._n)})
-        self._counter.advance(edges)
-        # PyG fails on an empty file of ids, but not on a missing one.
-        if part.num_inner:
-            of_nodes = {} if part.features is None else {"x": part.features}
-            save(self._torch, folder / "node_feats.pt", self._rows(part.inner, of_nodes))
-        of_edges = {}
-        if edges and part.edge_features is not None:
-            of_edges = self._rows(edge_ids, {"edge_attr": part.edge_features[:edges]})
-        save(self._torch, folder / "edge_feats.pt", of_edges)
+        types = {of.type.name: _Type(self._source, part, of) for of in part._by_type}
+        relations = {key_of(of.type): of for of in part._by_relation}
+        ids = {key: edge_ids_within(of) for key, of in relations.items()}
+        self._whole.add(part, {of.type.name: ids[key] for key, of in relations.items()})
+        graph = {}
+        for key, of in relations.items():
+            row, col = in_coo(part, of)
+            size = tuple(types[end].of.type.n for end in (key[0], key[2]))
+            graph[key] = self._tensors({"row": row, "col": col, "edge_id": ids[key]}) | {"size": size}
+        self._save(folder / "graph.pt", graph)
+        self._counter.advance(in_edges(part))
+        if typed:
+            data = {name: self._tensors(view.data()) for name, view in types.items()}
+            of_relations = {
+                key: _edges(part, of, types) | {"e_id": ids[key]} for key, of in relations.items()
+            }
+            named = {key: self._tensors(of_relations[key] | _data_of(of)) for key, of in relations.items()}
+            save(self._torch, folder / "data.pt", data | named)
+        rows = {name: self._nested(view.rows(typed)) for name, view in types.items() if view.of.num_inner}
+        if rows or typed:  # PyG fails on an empty file of ids, but not on a missing one.
+            self._save(folder / "node_feats.pt", rows)
+        of_edges = {key: self._nested(rows) for key, of in relations.items() if (rows := _rows(of, ids[key]))}
+        self._save(folder / "edge_feats.pt", of_edges)
         self._counter.advance(part.num_inner)
 
-    def _write_typed(self, part: VertexPartData) -> None:
-        assert self._typed is not None
-        self._typed.write(part)
-        self._counter.advance(part.num_inner + in_edges(part))
+    def _save(self, file: Path, named: dict[Any, Any]) -> None:
+        """Write what each type or each relation has. A graph without types has one, whose name is left out."""
+        save(self._torch, file, named if self._source.typed else next(iter(named.values()), {}))
 
-    def _rows(self, ids: Array, named: dict[str, Array]) -> dict[str, Any]:
-        return tensors(self._torch, {"global_id": ids}) | {"feats": tensors(self._torch, named)}
+    def _tensors(self, arrays: dict[str, Any]) -> dict[str, Any]:
+        numbers = {name: value for name, value in arrays.items() if isinstance(value, int)}
+        return tensors(self._torch, {name: arrays[name] for name in arrays if name not in numbers}) | numbers
+
+    def _nested(self, found: dict[str, Any]) -> dict[str, Any]:
+        feats = self._tensors(found["feats"])
+        return self._tensors({name: found[name] for name in found if name != "feats"}) | {"feats": feats}
 
     def finish(self) -> None:
         """Write the files about all parts."""
-        types: dict[str, Any] = {
-            "node_types": None,
-            "edge_types": None,
-            "node_offset": None,
-            "is_hetero": False,
-        }
-        if self._whole is not None:
+        typed, partition = self._source.typed, self._source.partition
+        if typed:
+            self._whole.finish("node_map/{}.pt", "edge_map/{}.pt")
+        else:
             self._whole.finish("node_map.pt", "edge_map.pt")
-        if self._typed is not None:
-            types = self._typed.finish()
-        meta = {"num_parts": self._k, **types, "is_sorted": True, "fastpart": _core.__version__}
+        types, relations = vertex_types(partition), edge_types(partition)
+        meta = {
+            "num_parts": partition.k,
+            "node_types": [each.name for each in types] if typed else None,
+            "edge_types": [list(key_of(each)) for each in relations] if typed else None,
+            "node_offset": [each.first for each in types] if typed else None,
+            "is_hetero": typed,
+            "is_sorted": True,
+            "fastpart": _core.__version__,
+        }
         write_json(self._inside / "META.json", meta)
+
+
+class _Type:
+    """The vertices of a type in a part: the inner ones, then the neighbours of inner vertices."""
+
+    def __init__(self, source: Source, part: VertexPartData, of: TypeData) -> None:
+        self._source, self.of = source, of
+        self.span, self.halo_span = of.spans[:2]
+        self._halo = part.vertices[slice(*self.halo_span)]
+
+    def rows(self, typed: bool) -> dict[str, Any]:
+        """Return the rows of the inner vertices by id."""
+        ids = self.of.inner - self.of.type.first
+        found: dict[str, Any] = {"global_id": ids, "id": ids} if typed else {"global_id": ids}
+        if self.of.times is not None:
+            found["time"] = self.of.times
+        return found | {"feats": {} if self.of.features is None else {"x": self.of.features}}
+
+    def data(self) -> dict[str, Any]:
+        """Return what ``HeteroData`` has of the type. The masks name inner vertices only."""
+        ids = np.concatenate([self.of.inner, self._halo]) - self.of.type.first
+        found: dict[str, Any] = {"n_id": ids, "num_nodes": len(ids), "num_inner": self.of.num_inner}
+        for name, attribute in {"x": "features", "y": "labels", "time": "times"}.items():
+            inner = getattr(self.of, attribute)
+            if inner is not None:
+                found[name] = np.concatenate([inner, self._halo_rows(attribute, inner)])
+        for name in MASKS:
+            mask = getattr(self.of, name)
+            if mask is not None:
+                found[f"{name}_mask"] = np.concatenate([mask, np.zeros(len(self._halo), np.bool_)])
+        return found
+
+    def _halo_rows(self, attribute: str, inner: Array) -> Array:
+        """Return the rows of neighbours from the parts that own them."""
+        owners = self._source.partition.assignment[self._halo]
+        rows = np.empty((len(self._halo), *inner.shape[1:]), inner.dtype)
+        for owner in np.flatnonzero(np.bincount(owners)).tolist():
+            view = rows_of_type(self._source.partition.parts[owner], self.of.type.name)
+            those = owners == owner
+            rows[those] = getattr(view, attribute)[np.searchsorted(view.inner, self._halo[those])]
+        return rows
+
+    def places(self, local: Array) -> Array:
+        """Return the places in the type of vertices of the part. Neighbours lie behind the inner vertices."""
+        (start, stop), (first, end) = self.span, self.halo_span
+        inner = (local >= start) & (local < stop)
+        if not np.all(inner | (local >= first) & (local < end)):
+            raise self.of._part._damaged("relations", "edges whose ends are of the types of their relations")
+        return np.where(inner, local - start, local - first + stop - start)
+
+
+def _edges(part: VertexPartData, of: RelationData, types: Mapping[str, _Type]) -> dict[str, Any]:
+    """Return the ends of the in-edges of the inner vertices by their places in the types."""
+    sources, targets, _ = part.in_edges(local=True)
+    ends = zip((of.type.source, of.type.target), (sources, targets), strict=True)
+    return {
+        "edge_index": np.stack([types[name].places(local[of.of_inner]) for name, local in ends]).astype(
+            np.int64
+        )
+    }
+
+
+def _data_of(of: RelationData) -> dict[str, Any]:
+    """Return the rows that ``HeteroData`` has of a relation."""
+    named = {"edge_attr": of.edge_features, "time": of.times}
+    return {name: rows[: of.num_of_inner] for name, rows in named.items() if rows is not None}
+
+
+def _rows(of: RelationData, ids: Array) -> dict[str, Any]:
+    """Return the rows of the edges by id, if there are any."""
+    found = _data_of(of)
+    if not found or not len(ids):
+        return {}
+    times = {"edge_time": found.pop("time")} if "time" in found else {}
+    return {"global_id": ids, "feats": found, **times}

@@ -8,8 +8,8 @@ from typing import Unpack
 from .. import _core
 from ..core.options import Options, run_options, with_options
 from ..core.parameters import StrPath
+from ..partitions.part_rows import typed_of
 from ..partitions.partition import PartitionSource
-from ..partitions.typed_parts import typed_of
 from .common import Source, directory, write_json
 
 _EARLIER = r"assignment\.txt|_N\.txt|partition_meta\.json"

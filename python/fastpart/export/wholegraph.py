@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -12,11 +11,10 @@ from .. import _core
 from ..core.options import Options, run_options, with_options
 from ..core.parameters import Progress, StrPath, shown
 from ..errors import ParameterError
+from ..partitions.part_rows import RelationData, TypeData
 from ..partitions.partition import PartitionSource
 from ..partitions.parts import VertexPartData
-from ..partitions.typed_parts import typed_of
-from ..partitions.vertex_rows import VertexRows
-from .common import MASKS, Array, Counter, Source, directory, in_edges, inner_edges_of, write_json
+from .common import MASKS, Array, Counter, Source, directory, in_edges, write_json
 from .part_order import PartOrder, append
 
 _BOOK = "partition_book.json"
@@ -117,22 +115,19 @@ def _arrays(source: Source) -> dict[str, dict[str, Any]]:
     arrays: dict[str, dict[str, Any]] = {
         name: {"dtype": "int64", "row": 0} for name in ("sources", "destinations", "row_offsets")
     }
-    arrays |= _rows(source, source.manifest, "")
-    typed = typed_of(source.manifest)
-    if typed is not None:
+    if source.typed:
         arrays["relations"] = {"dtype": "int32", "row": 0}
-        for entry in source.manifest["types"]:
-            arrays |= _rows(source, entry, f"{entry['name']}.")
-        entries = {entry["name"]: entry for entry in source.manifest["relations"]}
-        for each in typed.edge_types:
-            arrays |= _rows(source, entries[each.relation.name], f"{each.name}.")
+    part = source.partition.parts[0]
+    for rows in (*part._by_type, *part._by_relation):
+        arrays |= _rows(source, rows)
     return arrays
 
 
-def _rows(source: Source, entry: Mapping[str, Any], of: str) -> dict[str, dict[str, Any]]:
-    """Return dtype and row length of the arrays of all vertices and edges, or of those of a type or relation."""
+def _rows(source: Source, rows: TypeData | RelationData) -> dict[str, dict[str, Any]]:
+    """Return dtype and row length of the arrays of a type or a relation."""
+    entry = rows._manifest
     arrays: dict[str, dict[str, Any]] = {
-        f"{of}{name}": {"dtype": "int64", "row": 0} for name in entry.get("splits", ())
+        _name(rows, name): {"dtype": "int64", "row": 0} for name in entry.get("splits", ())
     }
     for name in ("features", "labels", "edge_features"):
         if name in entry:
@@ -140,10 +135,10 @@ def _rows(source: Source, entry: Mapping[str, Any], of: str) -> dict[str, dict[s
             dtype = "int8" if name == "labels" and dtype == "uint8" else dtype
             if dtype not in _DTYPES or len(shape) > 1 or 0 in shape:
                 raise ParameterError(
-                    f"source: {of}{name} of {shown(source.path)} are {dtype} in rows of shape {shape}, which "
+                    f"source: {_name(rows, name)} of {shown(source.path)} are {dtype} in rows of shape {shape}, which "
                     "WholeGraph does not have. Save them as float32 or int64, one number or one list of numbers per row"
                 )
-            arrays[f"{of}{name}"] = {"dtype": dtype, "row": shape[0] if shape else 0}
+            arrays[_name(rows, name)] = {"dtype": dtype, "row": shape[0] if shape else 0}
     return arrays
 
 
@@ -170,34 +165,24 @@ class _Writer:
             "sources": ids[self._order.sources(part, edges)],
             "destinations": np.repeat(inner, np.diff(offsets)),
             "row_offsets": self._order.edges[part.index] + (offsets if last else offsets[:-1]),
-            "edge_features": None if part.edge_features is None else part.edge_features[:edges],
         }
-        arrays |= self._of_vertices(part, first)
         if part.relations is not None:
             arrays["relations"] = part.relations[:edges].astype(np.int32)
-        for number, each in enumerate(part.types or ()):
-            view = part.of_type(each.name)
-            of_type = self._of_vertices(view, first + view._spans[0][0])
-            arrays |= {f"{each.name}.{name}": rows for name, rows in of_type.items()}
-            self._types.setdefault(each.name, []).append((part.num_inner_of_type or ())[number])
-        for name in self._edge_types:
-            relation = part.of_relation(name)
+        for rows in part._by_type:
+            named = {"features": rows.features, "labels": rows.labels}
+            for name in MASKS:
+                mask = getattr(rows, name)
+                named[name] = None if mask is None else first + rows.first_inner + np.flatnonzero(mask)
+            arrays |= {_name(rows, name): array for name, array in named.items()}
+            self._types.setdefault(rows.type.name, []).append(rows.num_inner)
+        for relation in part._by_relation:
             features = relation.edge_features
-            count = inner_edges_of(relation, edges)
-            arrays[f"{name}.edge_features"] = None if features is None else features[:count]
+            count = relation.num_of_inner
+            arrays[_name(relation, "edge_features")] = None if features is None else features[:count]
         for name, array in arrays.items():
             if array is not None:
                 append(self._inside / f"{name}_part_{part.index}_of_{self._k}", array)
         self._counter.advance(part.num_inner + edges)
-
-    @staticmethod
-    def _of_vertices(rows: VertexRows, first: int) -> dict[str, Array | None]:
-        """Return the arrays of vertices, the first of which has this new id."""
-        arrays: dict[str, Array | None] = {"features": rows.features, "labels": rows.labels}
-        for name in MASKS:
-            mask = getattr(rows, name)
-            arrays[name] = None if mask is None else first + np.flatnonzero(mask)
-        return arrays
 
     def book(self, arrays: dict[str, dict[str, Any]]) -> dict[str, Any]:
         """Return the content of the JSON file."""
@@ -205,7 +190,11 @@ class _Writer:
             "num_parts": self._k,
             "vertices": np.diff(self._order.vertices).tolist(),
             "edges": np.diff(self._order.edges).tolist(),
-            **({"types": self._types, "relations": self._edge_types} if self._types else {}),
+            **({"types": self._types, "relations": self._edge_types} if self._edge_types else {}),
             "arrays": arrays,
             "fastpart": _core.__version__,
         }
+
+
+def _name(rows: TypeData | RelationData, name: str) -> str:
+    return f"{rows.type.name}.{name}" if rows.type.name else name

@@ -171,6 +171,12 @@ class TypedRanges:
                 )
         return made
 
+    @classmethod
+    def without_names(cls, n: int, m: int, directedness: str) -> TypedRanges:
+        """Return the one type and the one relation of a graph without types. Their names are empty."""
+        reverse: Reverse = "merged" if directedness == "undirected" else False
+        return cls((VertexType("", 0, n),), (Relation("", "", "", 0, m, reverse),))
+
     def with_records(self, counts: Sequence[int]) -> TypedRanges:
         """Return the same types and relations with so many records of each relation."""
         of_each = zip(self.relations, _starts(list(counts)), counts, strict=True)

@@ -11,11 +11,11 @@ import numpy.typing as npt
 from ..core.pairs import Keys, keys_of, mixed
 from ..errors import ParameterError, arg
 from ..partitions.loader_options import TemporalOptions
+from ..partitions.part_rows import TypeData
 from ..partitions.partition import VertexPartition
 from ..partitions.parts import VertexPartData
 from ..partitions.seeds import owner_of
 from ..partitions.temporal import NO_TIME, given_times_of, refuse_other_times
-from ..partitions.typed_parts import TypeData
 
 Ids = npt.NDArray[np.int64]
 

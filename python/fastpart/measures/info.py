@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Unpack
 
@@ -17,23 +18,25 @@ from ..graphs.opening import open_graph
 from ..machines import costs as on_cluster
 from ..partitions.partitioners.candidates import VOLUME_BALANCE
 from .graph_facts import RATES, GraphFacts
-from .partition_facts import PartitionFacts, is_partition_directory, partition_facts
+from .partition_facts import PartitionFacts, TrainingFacts, is_partition_directory, partition_facts
 
 _QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1.0)
 
 
-_OF_TRAINING = (
-    "`fastpart info PARTS --train` says in a shell what a training over a partition directory takes"
-)
+_OF_TRAINING = "it is a parameter of a training. Pass train={{{name!r}: ...}} and a partition directory"
 
 
 @partial(
     with_options,
-    without=dict.fromkeys(("train", "fanouts", "batch_size", "workers"), _OF_TRAINING),
+    without={name: _OF_TRAINING.format(name=name) for name in ("fanouts", "batch_size", "workers", "model")},
 )
 def info(
-    graph: Any, k: int = 64, cluster: int | str | None = None, **options: Unpack[Options]
-) -> GraphFacts | PartitionFacts:
+    graph: Any,
+    k: int = 64,
+    cluster: int | str | None = None,
+    train: bool | Mapping[str, Any] = False,
+    **options: Unpack[Options],
+) -> GraphFacts | PartitionFacts | TrainingFacts:
     """Describe a graph, and what partitions of it would cost, or a partition directory.
 
     Parameters
@@ -45,6 +48,9 @@ def info(
     cluster : int, "auto" or str, optional
         What :func:`partition` would take on a cluster: on so many machines, or on those of a Ray cluster that runs, as
         :func:`partition` names it. None says nothing of it.
+    train : bool or mapping
+        What an epoch of ``fastpart.train.sampled`` over a partition directory would read, what its workers take, and
+        which way to read features pays. A mapping has parameters of the training, such as ``{"fanouts": [15, 10]}``.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`.
 
@@ -71,10 +77,17 @@ def info(
         edges and bytes of each), and ``summary``, the measures of its writing. Nothing is measured anew. What is not
         known is None.
 
+    TrainingFacts
+        With ``train``. A dict, which prints as text: the parameters that count, ``reads`` (rows of features of an
+        epoch, and their bytes), ``stored`` (the features in their files), ``disk`` (what it does in a second),
+        ``needs`` (what each worker takes), ``limit``, ``needed`` and ``left`` (bytes of memory), ``ways`` (bytes and
+        seconds of each way to read the features), ``advice``, and ``refusal``, why the training would not begin.
+        Epoch 0 is sampled, and the disk is measured for a second.
+
     Raises
     ------
     ParameterError
-        ``k`` or ``cluster`` is invalid, or there is no such cluster.
+        ``k`` or ``cluster`` is invalid, or there is no such cluster. With ``train``, a parameter of the training is.
     GraphFormatError
         The directory is damaged. :func:`fastpart.store.verify` also reads the content of its files.
 
@@ -106,6 +119,10 @@ def info(
     True
     """
     parts = parameters.parts(k)
+    if train or isinstance(train, Mapping):
+        if cluster is not None:
+            raise ParameterError("cluster: a training has no estimates of it. Leave it out")
+        return _of_training(graph, train, options)
     if is_partition_directory(graph):
         if cluster is not None:
             raise ParameterError(
@@ -141,6 +158,21 @@ def info(
         **({"cluster": there} if there else {}),
     }
     return GraphFacts(described)
+
+
+def _of_training(source: Any, train: bool | Mapping[str, Any], options: Options) -> TrainingFacts:
+    """Return what a training over a partition directory would read and take."""
+    from ..train.libraries import import_torch
+
+    import_torch()
+    from ..train.costs import costs
+
+    if not isinstance(train, bool | Mapping):
+        raise TypeError(
+            f"train: expected True or parameters of the training by name, got {type(train).__name__}"
+        )
+    found = costs(source, **{**options, **(train if isinstance(train, Mapping) else {})})
+    return TrainingFacts.of(found.rows(), str(found))
 
 
 def _features(graph: Graph) -> dict[str, Any]:

@@ -1,11 +1,12 @@
-"""The facts of a partition directory: what it holds, how it was made, and what was measured then."""
+"""The facts of a partition directory: what it holds, how it was made and measured, and what a training would take."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from ..core.facts import Facts, Table, listed, name_of, shortened, side_by_side
 from ..core.folders import below
@@ -24,7 +25,7 @@ _LETTERS = 24
 
 
 class PartitionFacts(Facts):
-    """What a partition directory holds, from :func:`fastpart.info`. It is a dict, which prints as tables."""
+    """The content of a partition directory, from :func:`fastpart.info`. It is a dict, which prints as tables."""
 
     def _tables(self) -> list[Table]:
         shown = [self._made(), self._parameters(), *self._stored(), *self._parts()]
@@ -89,6 +90,27 @@ class PartitionFacts(Facts):
             (one_line(name, 30), _in_words(value)) for name, value in measures.items() if value is not None
         ]
         return side_by_side("", ("measure", "value"), rows, 2)
+
+
+class TrainingFacts(Facts):
+    """The rows and the memory that a training would take, from :func:`fastpart.info`. It is a dict."""
+
+    _text: str
+
+    @classmethod
+    def of(cls, facts: Mapping[str, Any], text: str) -> Self:
+        """Return the facts, which print as the text."""
+        made = cls(facts)
+        made._text = text
+        return made
+
+    def __str__(self) -> str:
+        return self._text
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self._text)}</pre>"
 
 
 def is_partition_directory(source: object) -> bool:

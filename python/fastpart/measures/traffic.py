@@ -20,6 +20,7 @@ from ..graphs.graph import Graph
 from ..graphs.opening import open_graph
 from ..graphs.vertex_splits import of_type, splits_by_type, typed_splits
 from ..partitions.loader_options import Fanouts
+from ..partitions.part_rows import typed_of
 from ..partitions.partition import (
     EdgePartition,
     VertexPartition,
@@ -27,7 +28,6 @@ from ..partitions.partition import (
     vertex_partition_of,
 )
 from ..partitions.seeds import Seeds, seeds_of
-from ..partitions.typed_parts import typed_of
 from ..partitions.types import edge_keys, type_names, types_with
 from .counting import counted
 from .ranking import Epoch

@@ -1,7 +1,8 @@
 """Rows of features with 8 bits per number.
 
 A coded row is a row of uint8. Number ``j`` of it is ``low + step * code[j]``, in float32. By row, the row ends with its
-own ``low`` and ``step``, 4 bytes each. By column, each column has its own, in ``feature_columns.npy`` of the directory.
+own ``low`` and ``step``, 4 bytes each. By column, each column has its own, in ``feature_columns.npy`` of the directory
+or, of features of edges, in ``edge_feature_columns.npy``.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ Floats = npt.NDArray[np.float32]
 
 COLUMNS = "feature_columns.npy"
 """float32 of shape (2, width): ``low`` of every column, then ``step`` of every column."""
+
+EDGE_COLUMNS = "edge_feature_columns.npy"
+"""``COLUMNS`` of features of edges."""
 
 SCALE_BYTES = 8
 """Bytes at the end of a row that has a scale of its own."""

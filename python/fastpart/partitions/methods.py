@@ -88,6 +88,8 @@ class Savable:
             Which row of ``train_masks``, ``val_masks``, ``test_masks`` of shape (s, n) to use.
         edge_features : path or array, optional
             One row per record, as ``features``.
+        edge_feature_dtype : {"float32", "float16", "int8"}, optional
+            How features of edges are stored, as ``feature_dtype``. Default: as given.
         times, edge_times : path or array, optional
             A whole number per vertex, and per record: when it came to be. The parts hold them as int64. ``times`` may
             be a table with a column of ids.

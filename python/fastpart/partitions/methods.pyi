@@ -26,6 +26,7 @@ class Savable:
         splits: Any = None,
         split: int | None = None,
         edge_features: Any = None,
+        edge_feature_dtype: FeatureDtype | None = None,
         times: Any = None,
         edge_times: Any = None,
         halo_hops: int = 1,

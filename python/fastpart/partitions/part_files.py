@@ -20,7 +20,7 @@ from ..core.folders import inside
 from ..core.parameters import shown
 from ..core.parsing import mapped
 from ..errors import FastpartError, GraphFormatError, ParameterError
-from .coding import COLUMNS, Coding, Scale
+from .coding import COLUMNS, EDGE_COLUMNS, Coding, Scale
 
 Array = npt.NDArray[Any]
 Ids = npt.NDArray[np.int64]
@@ -125,14 +125,17 @@ class PartFiles:
         if found is None or found[2] is None:
             return None
         _, (width,), scale = found
-        return Coding(width, self._columns(width) if scale == "column" else None)
+        of_columns = EDGE_COLUMNS if name == "edge_features" else COLUMNS
+        return Coding(
+            width, self._columns(f"{self._above}{of_columns}", width) if scale == "column" else None
+        )
 
-    def _columns(self, width: int) -> Array:
-        file = inside(self._root, f"{self._above}{COLUMNS}")
+    def _columns(self, name: str, width: int) -> Array:
+        file = inside(self._root, name)
         columns = mapped(file)
         if columns.dtype != np.float32 or columns.shape != (2, width) or not np.isfinite(columns).all():
             raise GraphFormatError(f"{shown(file)}: expected finite float32 of shape (2, {width})")
-        refuse_other_size(self._root, self._manifest, f"{self._above}{COLUMNS}")
+        refuse_other_size(self._root, self._manifest, name)
         return columns
 
     def _typed(self, name: str) -> tuple[np.dtype[Any], tuple[int, ...], Scale | None] | None:

@@ -13,192 +13,19 @@ import numpy as np
 from ..core import parameters
 from ..core.pairs import among
 from ..core.parameters import shown
-from ..core.parsing import json_object
 from ..core.protocols import facts
-from ..errors import FastpartError, GraphFormatError, ParameterError
-from .part_files import Array, Ids, LocalIds, PartFiles
-from .typed_parts import TypedPart
-from .vertex_rows import VertexRows
+from ..errors import GraphFormatError, ParameterError
+from ..graphs.types import EdgeType, TypedRanges, VertexType
+from .part_files import Array, Ids, LocalIds
+from .part_rows import PART as PART
+from .part_rows import PartData as PartData
+from .part_rows import RelationData, TypeCounts, TypeData, count_in, typed_of
+from .part_rows import part_name as part_name
 
-PART = "part.json"
-
-
-def part_name(index: int) -> str:
-    """Return the name of a part's folder."""
-    return f"part-{index:05d}"
+Rows = TypeVar("Rows", TypeData, RelationData)
 
 
-class PartData(VertexRows):
-    """The base of :class:`VertexPartData` and :class:`EdgePartData`.
-
-    Every array is mapped read-only on first use, and checked against ``part.json`` and ``manifest.json``. Features,
-    labels and masks that were not saved are None. Local ids are positions in ``vertices``.
-
-    Attributes
-    ----------
-    index : int
-        Number of the part.
-    num_inner, num_halo, num_rows, num_edges : int
-        Numbers of inner vertices, of halo vertices, of local vertices whose in-edges are here, and of in-edges.
-    """
-
-    def __init__(self, root: Path, manifest: Mapping[str, Any], index: int) -> None:
-        self.index = index
-        self._root = root.resolve()
-        self._folder = self._root / part_name(index)
-        self._manifest = manifest
-        sizes = self._read_sizes()
-        try:
-            self._take(sizes)
-        except (FastpartError, TypeError, LookupError, ValueError) as error:
-            what = f"lacks {error}" if isinstance(error, KeyError) else error
-            raise GraphFormatError(f"{shown(self._folder / PART)}: {what}") from None
-        self._refuse_other_size(PART)
-
-    def _read_sizes(self) -> Mapping[str, Any]:
-        file = self._file(PART)
-        return json_object(file, file.read_bytes())
-
-    def _take(self, sizes: Mapping[str, Any]) -> None:
-        index = _count(sizes, "part")
-        if index != self.index:
-            raise ParameterError(f"part: {index}, but this is the folder of part {self.index}")
-        self.num_inner = _count(sizes, "num_inner")
-        self.num_edges = _count(sizes, "num_edges")
-        self.num_halo = 0
-        self.num_rows = self.num_inner
-
-    def __repr__(self) -> str:
-        return (
-            f"<{type(self).__name__} {self.index}: {self.num_inner} inner and {self.num_halo} halo vertices, "
-            f"{self.num_edges} in-edges>"
-        )
-
-    def _repr_html_(self) -> str:
-        named = {"inner vertices": self.num_inner, "halo vertices": self.num_halo, "in-edges": self.num_edges}
-        return facts(f"{type(self).__name__} {self.index}", named | {"folder": shown(self._folder)})
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, PartData) or type(other) is not type(self):
-            return NotImplemented
-        return self._folder == other._folder or (self.index == other.index and self._holds_as(other))
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._root, self._manifest, self.index)
-
-    @property
-    def folder(self) -> Path:
-        """Folder of the part."""
-        return self._folder
-
-    @cached_property
-    def vertices(self) -> Ids:
-        """Global ids of the local vertices, int64: inner ones ascending, then the halo."""
-        return self._vertices((self.num_inner, *self._hops()))
-
-    def _hops(self) -> tuple[int, ...]:
-        """Return the numbers of halo vertices of each hop."""
-        return ()
-
-    @cached_property
-    def degree(self) -> Ids:
-        """In-degree of each local vertex in the whole graph, int64."""
-        most = int(self._manifest["num_directed_edges"])
-        what = f"in-degrees, 0..{most}"
-        return self._numbers("degree", (self.num_inner + self.num_halo,), 0, most, what)
-
-    @cached_property
-    def indptr(self) -> Ids:
-        """Where each row's in-edges begin in ``indices``, int64, of length ``num_rows + 1``."""
-        return self._offsets("indptr", self.num_rows, self.num_edges)
-
-    @cached_property
-    def indices(self) -> LocalIds:
-        """Local id of the source of each in-edge, int32."""
-        return self._local_ids("indices", self.num_edges)
-
-    @cached_property
-    def edge_ids(self) -> Ids:
-        """Global id of each in-edge, int64: record r, or m + r for its opposite direction."""
-        return self._edge_numbers("edge_ids", 0)
-
-    @cached_property
-    def edge_features(self) -> Array | None:
-        """One row per in-edge, in the order of ``edge_ids``."""
-        return self._described("edge_features", self.num_edges)
-
-    @cached_property
-    def edge_times(self) -> Ids | None:
-        """Time of each in-edge, int64, in the order of ``edge_ids``. The smallest number stands for none."""
-        return self._times("edge_times", self.num_edges)
-
-    def in_edges(self, local: bool = False) -> tuple[Array, Array, Ids]:
-        """Return all in-edges that are stored here.
-
-        Parameters
-        ----------
-        local : bool
-            Local ids (int32) instead of global ones (int64).
-
-        Returns
-        -------
-        sources, destinations, edge_ids : numpy.ndarray
-            Grouped by destination, in the order of the rows.
-
-        Examples
-        --------
-        >>> import fastpart as fp, numpy as np, tempfile
-        >>> folder = tempfile.mkdtemp() + "/parts"
-        >>> fp.VertexPartition([0, 0, 1], k=2).save(folder, graph=np.array([[0, 1], [1, 2]]))
-        >>> part = fp.open_partition(folder).parts[0]
-        >>> part.in_edges()
-        (array([1, 0, 2]), array([0, 1, 1]), array([2, 0, 3]))
-        """
-        counts = np.diff(self.indptr)
-        destinations = np.repeat(np.arange(self.num_rows, dtype=np.int32), counts)
-        if local:
-            return self.indices, destinations, self.edge_ids
-        return self.vertices[self.indices], self.vertices[destinations], self.edge_ids
-
-    def in_neighbours(self, v: int, local: bool = False) -> Array:
-        """Return the sources of the in-edges of one vertex, one for each edge, in the order of the records.
-
-        Parameters
-        ----------
-        v : int
-            A vertex that has a row here: an inner vertex or, with two hops, a vertex of the 1-hop halo.
-        local : bool
-            ``v`` and the result are local ids instead of global ones.
-
-        Raises
-        ------
-        ParameterError
-            The in-edges of ``v`` are not here.
-
-        Examples
-        --------
-        >>> import fastpart as fp, numpy as np, tempfile
-        >>> folder = tempfile.mkdtemp() + "/parts"
-        >>> fp.VertexPartition([0, 0, 1], k=2).save(folder, graph=np.array([[0, 1], [1, 2]]))
-        >>> fp.open_partition(folder).parts[0].in_neighbours(1)
-        array([0, 2])
-        """
-        row = parameters.integer("v", v, 0, self.num_rows - 1) if local else self._row(v)
-        sources = self.indices[self.indptr[row] : self.indptr[row + 1]]
-        return sources if local else self.vertices[sources]
-
-    def _row(self, v: int) -> int:
-        number = parameters.integer("v", v, 0, 2**63 - 1)
-        for start, stop in ((0, self.num_inner), (self.num_inner, self.num_rows)):
-            row = start + int(np.searchsorted(self.vertices[start:stop], number))
-            if row < stop and self.vertices[row] == number:
-                return row
-        raise ParameterError(f"v: the in-edges of vertex {number} are not in part {self.index}")
-
-
-class VertexPartData(TypedPart, PartData):
+class VertexPartData(PartData):
     """One part of a vertex partition: its inner vertices, their in-edges, and the sources of these, the halo.
 
     Attributes
@@ -226,23 +53,34 @@ class VertexPartData(TypedPart, PartData):
     """
 
     halo_sizes: tuple[int, int]
+    types: tuple[VertexType, ...] | None = None
+    edge_types: tuple[EdgeType, ...] | None = None
     _num_pairs: dict[str, int]
 
     def _take(self, sizes: Mapping[str, Any]) -> None:
         super()._take(sizes)
         one, two = sizes["num_halo"]
-        self.halo_sizes = (_count({"num_halo": one}, "num_halo"), _count({"num_halo": two}, "num_halo"))
+        self.halo_sizes = (count_in({"num_halo": one}, "num_halo"), count_in({"num_halo": two}, "num_halo"))
         self.num_halo = sum(self.halo_sizes)
-        self.num_rows = _count(sizes, "num_rows")
+        self.num_rows = count_in(sizes, "num_rows")
         pairs = sizes.get("edge_splits", {})
         if not isinstance(pairs, Mapping) or set(pairs) != set(self._manifest.get("edge_splits", pairs)):
             raise TypeError("edge_splits: expected the number of pairs of each split that the manifest names")
-        self._num_pairs = {name: _count(pairs, name) for name in pairs}
+        self._num_pairs = {name: count_in(pairs, name) for name in pairs}
         if self.num_rows not in (self.num_inner, self.num_inner + self.halo_sizes[0]):
             raise ParameterError(
                 f"num_rows: {self.num_rows} is not the number of inner vertices, with or without one hop"
             )
-        self._take_types(sizes)
+        typed = typed_of(self._manifest)
+        if typed is not None:
+            self.types, self.edge_types = typed.types, typed.edge_types
+        self._counts = TypeCounts.of(typed, sizes, (self.num_inner, *self.halo_sizes), self.num_edges)
+
+    @cached_property
+    def _ranges(self) -> TypedRanges:
+        """The types and relations of the graph. One without types has one of each, whose names are empty."""
+        n, m = int(self._manifest["n"]), int(self._manifest["m"])
+        return typed_of(self._manifest) or TypedRanges.without_names(n, m, self._manifest["directedness"])
 
     def _hops(self) -> tuple[int, ...]:
         return self.halo_sizes
@@ -251,7 +89,8 @@ class VertexPartData(TypedPart, PartData):
     def vertices(self) -> Ids:
         """Global ids of the local vertices, int64: inner ones ascending, then the halo."""
         vertices = super().vertices
-        self._check_types(vertices)
+        if not self._counts.are_of_their_types(vertices, self.types or ()):
+            raise self._damaged("vertices", "as many vertices of each type as part.json says")
         return vertices
 
     @property
@@ -350,9 +189,94 @@ class VertexPartData(TypedPart, PartData):
             raise self._damaged(f"edge_{split}", "pairs of ids whose targets are inner vertices")
         return pairs
 
+    def _are_of_relations(self, pairs: Ids) -> bool:
+        """Return whether the third column of pairs has relations, and the ends are of the types of the relations."""
+        relations = pairs[:, 2]
+        if not len(pairs) or not 0 <= relations.min() <= relations.max() < len(self._ranges.relations):
+            return not len(pairs)
+        ends = (
+            (pairs[:, end], self._ranges.ranges_of(of)[relations])
+            for end, of in enumerate(("source", "target"))
+        )
+        return all(bool(((ids >= of[:, 0]) & (ids < of[:, 1])).all()) for ids, of in ends)
+
     def _owners(self) -> list[int]:
         """Return the parts that own a halo vertex."""
         return [int(owner) for owner in np.flatnonzero(np.bincount(self.halo_parts))]
+
+    @property
+    def num_inner_of_type(self) -> tuple[int, ...] | None:
+        """Inner vertices of each of ``types``."""
+        return None if self.types is None else self._counts.inner
+
+    @property
+    def num_halo_of_type(self) -> tuple[tuple[int, ...], ...] | None:
+        """Halo vertices of each of ``types``, at one hop and at two hops."""
+        return None if self.types is None else self._counts.halo
+
+    @cached_property
+    def relations(self) -> Array | None:
+        """Number of the edge type of each in-edge, ascending in each row. uint8, or uint16 beyond 256 types."""
+        if self.edge_types is None:
+            return None
+        dtype = np.uint8 if len(self.edge_types) <= 256 else np.uint16
+        relations = self._array("relations", dtype, (self.num_edges,))
+        if not self._counts.are_of_rows(relations, self.indptr):
+            raise self._damaged("relations", "as many edges of each relation as part.json says, in order")
+        return relations
+
+    def _edges_of(self, relation: int) -> Ids:
+        return (
+            super()._edges_of(relation)
+            if self.relations is None
+            else np.flatnonzero(self.relations == relation)
+        )
+
+    @property
+    def _by_type(self) -> list[TypeData]:
+        """The rows of the vertices of each type. A graph without types has one."""
+        return [TypeData(self, self._counts, *each) for each in enumerate(self._ranges.types)]
+
+    @property
+    def _by_relation(self) -> list[RelationData]:
+        """The in-edges of each relation. A graph without types has one."""
+        return [RelationData(self, self._counts, *each) for each in enumerate(self._ranges.edge_types)]
+
+    def of_type(self, name: str) -> TypeData:
+        """Return the vertices of one type.
+
+        Raises
+        ------
+        ParameterError
+            There is no such type, or the graph has no types.
+        """
+        return self._named("type", name, self.types, self._by_type)
+
+    def of_relation(self, name: str) -> RelationData:
+        """Return the in-edges of one relation, or of its reverse, as ``rev_writes``.
+
+        Raises
+        ------
+        ParameterError
+            There is no such relation, or the graph has no types.
+        """
+        return self._named("relation", name, self.edge_types, self._by_relation)
+
+    def _named(self, what: str, name: str, known: Sequence[Any] | None, rows: list[Rows]) -> Rows:
+        if known is None:
+            raise ParameterError(f"{shown(self._root)} holds a graph without types")
+        names = [each.name for each in known]
+        if name not in names:
+            raise ParameterError(f"{what}: {name!r} is none of {', '.join(names)}")
+        return rows[names.index(name)]
+
+    def _holds_as(self, other: Any) -> bool:
+        of_types = () if self.types is None else ("_by_type", "_by_relation")
+        return super()._holds_as(other) and all(
+            mine._holds_as(others)
+            for of in of_types
+            for mine, others in zip(getattr(self, of), getattr(other, of), strict=True)
+        )
 
 
 class EdgePartData(PartData):
@@ -384,8 +308,8 @@ class EdgePartData(PartData):
 
     def _take(self, sizes: Mapping[str, Any]) -> None:
         super()._take(sizes)
-        self.num_roots = _count(sizes, "num_roots")
-        self.num_send = _count(sizes, "num_send")
+        self.num_roots = count_in(sizes, "num_roots")
+        self.num_send = count_in(sizes, "num_send")
         if self.num_roots + self.num_send != self.num_inner:
             raise ParameterError(
                 f"num_roots, num_send: {self.num_roots} + {self.num_send} is not num_inner, {self.num_inner}"
@@ -465,21 +389,13 @@ def time_files(parts: Parts[VertexPartData]) -> tuple[list[Path | None], list[Pa
 
     If there are types, one for each type of vertices or of edges in each part.
     """
-    vertices, edges = [], []
-    for part in parts:
-        if part.types is None:
-            vertices.append(_file_of(part, "times"))
-            edges.append(_file_of(part, "edge_times"))
-        else:
-            vertices += [_file_of(part.of_type(each.name), "times") for each in part.types]
-            edges += [_file_of(part.of_relation(each.name), "times") for each in part.edge_types or ()]
-    return vertices, edges
+    of_types = (rows for part in parts for rows in part._by_type)
+    of_relations = (rows for part in parts for rows in part._by_relation)
+    return [_times_of(rows, "times") for rows in of_types], [
+        _times_of(rows, rows._of_times) for rows in of_relations
+    ]
 
 
-def _file_of(data: PartFiles, name: str) -> Path | None:
-    """Return the file of an array, which is checked. None if it was not saved."""
-    return None if getattr(data, name) is None else data._file(f"{name}.npy")
-
-
-def _count(sizes: Mapping[str, Any], name: str) -> int:
-    return parameters.integer(name, sizes[name], 0, 2**63 - 1)
+def _times_of(rows: TypeData | RelationData, name: str) -> Path | None:
+    """Return the file of times, which is checked. None if there are none."""
+    return None if rows.times is None else rows._file(f"{name}.npy")

@@ -32,6 +32,7 @@ class SavedData(OptionGroup):
     splits: Any = None
     split: int | None = None
     edge_features: Any = None
+    edge_feature_dtype: FeatureDtype | None = None
     times: Any = None
     edge_times: Any = None
     halo_hops: Annotated[int, _hops] = 1

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from .. import _core
 from ..core import parameters
 from ..errors import ParameterError, arg, code
+from .part_rows import typed_of
 from .parts import Parts, time_files
-from .typed_parts import typed_of
 
 
 class OneType:

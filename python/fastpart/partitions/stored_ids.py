@@ -13,7 +13,7 @@ from ..core.parameters import shown
 from ..core.parsing import named
 from ..errors import GraphFormatError
 from .part_files import MANIFEST
-from .typed_parts import typed_of
+from .part_rows import typed_of
 
 IDS = "ids"
 """The entry of a manifest that lists the types whose ids lie in the folder of the same name, in their order."""

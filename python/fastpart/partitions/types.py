@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..core import parameters
 from ..errors import ParameterError
+from ..graphs.types import EdgeType, VertexType
 from .loader_options import EdgeKey as EdgeKey
+from .part_files import Ids
+from .part_rows import RelationData, TypeData
 from .parts import VertexPartData
 from .stored_graph import StoredGraph
-from .typed_parts import RelationData, TypeData
 
 ONLY_TYPE = ""
 """The name of the type of a graph without types."""
@@ -22,44 +26,72 @@ Fanouts = tuple[int, ...] | list[list[int]]
 """In-edges per vertex in each hop or, over types, in each hop by relation. The core takes both."""
 
 
-def type_names(partition: StoredGraph) -> list[str]:
+def vertex_types(partition: StoredGraph) -> tuple[VertexType, ...]:
     """Return the types of a directory, in their order."""
-    types = partition.parts[0].types
-    return [ONLY_TYPE] if types is None else [each.name for each in types]
+    return partition.parts[0]._ranges.types  # type: ignore[no-any-return]
+
+
+def edge_types(partition: StoredGraph) -> tuple[EdgeType, ...]:
+    """Return the relations of a directory, and then the reverse ones that are relations of their own."""
+    return partition.parts[0]._ranges.edge_types  # type: ignore[no-any-return]
+
+
+def type_names(partition: StoredGraph) -> list[str]:
+    """Return the names of the types of a directory, in their order."""
+    return [each.name for each in vertex_types(partition)]
+
+
+def key_of(of: EdgeType) -> EdgeKey:
+    """Return the name of a relation between those of its ends."""
+    return of.source, of.name, of.target
 
 
 def edge_keys(partition: StoredGraph) -> list[EdgeKey]:
-    """Return the relations of a directory, in their order."""
-    relations = partition.parts[0].edge_types
-    if relations is None:
-        return [ONLY_RELATION]
-    return [(each.source, each.name, each.target) for each in relations]
+    """Return the names of the relations of a directory, in their order."""
+    return list(map(key_of, edge_types(partition)))
 
 
-def of_type(partition: StoredGraph, name: str) -> Sequence[VertexPartData | TypeData]:
+def of_type(partition: StoredGraph, name: str) -> Sequence[TypeData]:
     """Return the vertices of a type in each part."""
     return [rows_of_type(part, name) for part in partition.parts]
 
 
-def rows_of_type(part: VertexPartData, name: str) -> VertexPartData | TypeData:
+def rows_of_type(part: VertexPartData, name: str) -> TypeData:
     """Return the vertices of a type in a part."""
-    return part if part.types is None else part.of_type(name)
+    return next(rows for rows in part._by_type if rows.type.name == name)
 
 
-def of_relation(partition: StoredGraph, name: str) -> Sequence[VertexPartData | RelationData]:
+def of_relation(partition: StoredGraph, name: str) -> Sequence[RelationData]:
     """Return the in-edges of a relation in each part."""
-    return [part if part.edge_types is None else part.of_relation(name) for part in partition.parts]
+    return [rows_of_relation(part, name) for part in partition.parts]
+
+
+def rows_of_relation(part: VertexPartData, name: str) -> RelationData:
+    """Return the in-edges of a relation in a part."""
+    return next(rows for rows in part._by_relation if rows.type.name == name)
+
+
+def in_edges_of(part: VertexPartData, of: RelationData) -> tuple[Ids, Ids, Ids]:
+    """Return the in-edges of a relation that lead to inner vertices of a part. Ids count within the types of the ends.
+
+    Returns
+    -------
+    targets, counts, sources : numpy.ndarray
+        The inner vertices of the type of the targets, the number of in-edges of each, and their sources.
+    """
+    targets = rows_of_type(part, of.type.target)
+    start, stop = targets.spans[0]
+    counts = np.diff(of.before(part.indptr[start : stop + 1]))
+    source = next(each for each in part._ranges.types if each.name == of.type.source)
+    sources = part.vertices[part.indices[of.of_inner]] - source.first
+    if counts.sum() != len(sources) or (len(sources) and not 0 <= sources.min() <= sources.max() < source.n):
+        raise part._damaged("relations", "edges whose ends are of the types of their relations")
+    return targets.inner - targets.type.first, counts, sources
 
 
 def range_of_type(partition: StoredGraph, name: str) -> range:
     """Return the ids of the vertices of a type."""
-    types = partition.parts[0].types
-    return range(partition._topology.num_vertices) if types is None else _range(types, name)
-
-
-def _range(types: Sequence[Any], name: str) -> range:
-    found: range = next(each.range for each in types if each.name == name)
-    return found
+    return next(each.range for each in vertex_types(partition) if each.name == name)
 
 
 def entry_of_type(partition: StoredGraph, name: str) -> Mapping[str, Any]:

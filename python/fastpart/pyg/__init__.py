@@ -21,11 +21,9 @@ from ..partitions.loader_options import Fanouts, SamplingOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.sampling import sampling_of
 from .clusters import ClusterData
-from .edges import InEdges, PartitionEdges
-from .features import PartitionFeatures, VertexRows
+from .edges import PartitionEdges, edges_by_relation
+from .features import PartitionFeatures, rows_by_group
 from .sampling import PartitionSampler
-from .typed_rows import edges_by_relation, rows_by_group
-from .typed_sampling import TypedPartitionSampler
 
 __all__ = ["ClusterData", "feature_store", "graph_store", "sampler"]
 
@@ -57,9 +55,7 @@ def feature_store(partition: VertexPartition) -> PartitionFeatures:
     See :func:`sampler`.
     """
     _stored(partition)
-    return PartitionFeatures(
-        rows_by_group(partition) if partition.is_typed else {None: VertexRows(partition)}
-    )
+    return PartitionFeatures(rows_by_group(partition))
 
 
 @called_well
@@ -88,7 +84,7 @@ def graph_store(partition: VertexPartition) -> PartitionEdges:
     See :func:`sampler`.
     """
     _stored(partition)
-    return PartitionEdges(edges_by_relation(partition) if partition.is_typed else {None: InEdges(partition)})
+    return PartitionEdges(edges_by_relation(partition))
 
 
 @taking(SamplingOptions, defaults={"merged": True})
@@ -137,8 +133,7 @@ def sampler(partition: VertexPartition, fanouts: Fanouts, *, options: SamplingOp
     ``edge_label_index=(("author", "writes", "paper"), pairs)`` of ``LinkLoader`` the relation to predict.
     """
     _stored(partition)
-    of = TypedPartitionSampler if partition.is_typed else PartitionSampler
-    return of(partition, fanouts, sampling_of(partition, options))
+    return PartitionSampler(partition, fanouts, sampling_of(partition, options))
 
 
 def _stored(partition: object) -> None:

@@ -13,15 +13,15 @@ from torch_geometric.data import EdgeAttr, GraphStore
 from torch_geometric.data.graph_store import EdgeLayout
 
 from ..errors import FastpartError
+from ..graphs.types import EdgeType
 from ..partitions.partition import VertexPartition
-from ..partitions.parts import VertexPartData
-from ..partitions.types import EdgeKey
+from ..partitions.types import EdgeKey, edge_types, in_edges_of, key_of, rows_of_relation, vertex_types
 
 Ids = npt.NDArray[np.int64]
 
 
 class InEdges:
-    """The in-edges of all vertices.
+    """The in-edges of one relation, or of its reverse. Ids count within the types of its ends.
 
     Attributes
     ----------
@@ -29,31 +29,22 @@ class InEdges:
         Numbers of vertices that sources and targets may be.
     """
 
-    size: tuple[int, int]
-
-    def __init__(self, partition: VertexPartition) -> None:
-        self._partition, self.size = partition, (len(partition), len(partition))
-
-    def targets_of(self, part: VertexPartData) -> tuple[Ids, Ids]:
-        """Return the inner vertices of a part, and how many in-edges each has."""
-        return part.inner, np.diff(part.indptr[: part.num_inner + 1])
-
-    def sources_of(self, part: VertexPartData) -> Ids:
-        """Return the sources of these in-edges, by target."""
-        return part.vertices[part.indices[: int(part.indptr[part.num_inner])]]
+    def __init__(self, partition: VertexPartition, of: EdgeType) -> None:
+        types = {each.name: each.n for each in vertex_types(partition)}
+        self._partition, self._type = partition, of
+        self.size = types[of.source], types[of.target]
 
     def by_target(self) -> tuple[Ids, Ids]:
         """Return ``indptr`` of the targets, and the source of each in-edge."""
         degrees = np.zeros(self.size[1], np.int64)
         for part in self._partition.parts:
             part.check_assignment(self._partition.assignment, self._partition.loads[part.index])
-            ids, counts = self.targets_of(part)
+            ids, counts, _ = in_edges_of(part, rows_of_relation(part, self._type.name))
             degrees[ids] = counts
         indptr = np.concatenate(([0], np.cumsum(degrees)))
         sources = np.empty(indptr[-1], np.int64)
         for part in self._partition.parts:
-            ids, counts = self.targets_of(part)
-            found = self.sources_of(part)
+            ids, counts, found = in_edges_of(part, rows_of_relation(part, self._type.name))
             shift = np.repeat(indptr[ids] - (np.cumsum(counts) - counts), counts)
             sources[np.arange(len(found)) + shift] = found
         return indptr, sources
@@ -65,9 +56,9 @@ class PartitionEdges(GraphStore):
     ``edges`` has those of each relation, or only None in a graph without types.
     """
 
-    def __init__(self, edges: Mapping[Any, InEdges]) -> None:
+    def __init__(self, edges: Mapping[EdgeKey | None, InEdges]) -> None:
         super().__init__()
-        self._edges: dict[EdgeKey | None, InEdges] = dict(edges)
+        self._edges = dict(edges)
 
     def _get_edge_index(self, attr: EdgeAttr) -> tuple[Tensor, Tensor] | None:
         edges = self._edges.get(None if None in self._edges else attr.edge_type)
@@ -96,3 +87,8 @@ class PartitionEdges(GraphStore):
         if None in self._edges:
             return f"PartitionEdges({self._edges[None].size[1]} vertices)"
         return f"PartitionEdges({', '.join(map(str, self._edges))})"
+
+
+def edges_by_relation(partition: VertexPartition) -> dict[EdgeKey | None, InEdges]:
+    """Return the in-edges of each relation."""
+    return {key_of(each) if each.name else None: InEdges(partition, each) for each in edge_types(partition)}

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import cached_property
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,10 +15,13 @@ from torch import Tensor
 from torch_geometric.data import FeatureStore, TensorAttr
 
 from .. import _core
-from ..errors import FastpartError
+from ..core.parameters import shown
+from ..errors import FastpartError, GraphFormatError, ParameterError
+from ..graphs.types import EdgeType, VertexType
 from ..partitions.part_files import PartFiles
+from ..partitions.part_rows import RelationData
 from ..partitions.partition import VertexPartition
-from ..partitions.types import EdgeKey
+from ..partitions.types import EdgeKey, edge_types, key_of, of_relation, of_type, vertex_types
 
 Ids = npt.NDArray[np.int64]
 Group = str | EdgeKey | None
@@ -24,8 +30,8 @@ Group = str | EdgeKey | None
 _SPLITS = {"train_mask": "train", "val_mask": "val", "test_mask": "test"}
 
 
-class VertexRows:
-    """Rows of all vertices by id. Files are mapped when they are asked for.
+class StoredRows(ABC):
+    """Rows by id. Files are mapped when they are asked for.
 
     Attributes
     ----------
@@ -33,30 +39,30 @@ class VertexRows:
         Name of the file of each attribute.
     """
 
-    _of_files: ClassVar = {"x": "features", "y": "labels", "time": "times"}
+    _of_files: ClassVar[Mapping[str, str]]
 
     def __init__(self, partition: VertexPartition) -> None:
         self._partition = partition
         manifest = self._parts()[0]._manifest
-        splits = manifest.get("splits", [])
-        self.names = {name: file for name, file in self._of_files.items() if file in manifest}
-        self.names |= {name: file for name, file in _SPLITS.items() if file in splits}
+        stored = {*manifest, *manifest.get("splits", [])}
+        self.names = {name: file for name, file in self._of_files.items() if file in stored}
         self._files: dict[str, _core.Features] = {}
 
-    def __len__(self) -> int:
-        return len(self._partition)
+    @abstractmethod
+    def __len__(self) -> int: ...
 
+    @abstractmethod
     def _parts(self) -> Sequence[PartFiles]:
-        return self._partition.parts
+        """Return the rows of each part."""
 
     @property
+    @abstractmethod
     def starts(self) -> Ids:
         """First row of each part, and the number of rows."""
-        return self._partition._topology.starts
 
+    @abstractmethod
     def rows_of(self, ids: Ids) -> npt.NDArray[Any]:
         """Return the row of each id in the files of the parts, one behind the other."""
-        return self._partition._topology.rows_of(ids)
 
     def read(self, name: str, rows: npt.NDArray[Any]) -> Tensor:
         """Return some rows of an attribute."""
@@ -71,17 +77,91 @@ class VertexRows:
         return vars(self) | {"_files": {}}
 
 
+class VertexRows(StoredRows):
+    """Rows of the vertices of one type."""
+
+    _of_files = MappingProxyType({"x": "features", "y": "labels", "time": "times"} | _SPLITS)
+
+    def __init__(self, partition: VertexPartition, number: int, of: VertexType) -> None:
+        self._number, self._type = number, of
+        super().__init__(partition)
+
+    def __len__(self) -> int:
+        return self._type.n
+
+    def _parts(self) -> Sequence[PartFiles]:
+        return of_type(self._partition, self._type.name)
+
+    @property
+    def starts(self) -> Ids:
+        """First row of each part among the rows of the type, and their number."""
+        return self._partition._rows_by_type.starts[self._number]
+
+    def rows_of(self, ids: Ids) -> npt.NDArray[Any]:
+        """Return the row of each id in the files of the parts, one behind the other."""
+        rows = self._partition._topology.rows_of(vertices_of(ids, self._type, "index"))
+        return self._partition._rows_by_type.locate(rows)[1]
+
+
+class EdgeRows(StoredRows):
+    """Rows of the edges of one relation. Their places are looked up, in 8 bytes for each record."""
+
+    _of_files = MappingProxyType({"edge_attr": "edge_features", "time": "times"})
+
+    def __init__(self, partition: VertexPartition, of: EdgeType) -> None:
+        self._type = of
+        super().__init__(partition)
+
+    def __len__(self) -> int:
+        return self._type.num_ids
+
+    def _parts(self) -> Sequence[RelationData]:
+        return of_relation(self._partition, self._type.name)
+
+    @property
+    def starts(self) -> Ids:
+        """First row of each part among the rows of the relation, and their number."""
+        return np.cumsum([0, *(each.num_edges for each in self._parts())])
+
+    @cached_property
+    def _places(self) -> Ids:
+        """Row of each record. The edge against a record has the same features."""
+        m = self._type.relation.m
+        places = np.full(m, -1)
+        for part, first in zip(self._parts(), self.starts, strict=False):
+            records = self._type.ids_within(part.edge_ids, self._partition.num_edges or 0) % max(m, 1)
+            places[records] = first + np.arange(len(records))
+        if m and places.min() < 0:
+            raise GraphFormatError(
+                f"{shown(self._partition.folder or '')}: record {places.argmin()} of {self._type.name!r} is in no part"
+            )
+        return places
+
+    def rows_of(self, ids: Ids) -> npt.NDArray[Any]:
+        """Return the row of each id in the files of the parts, one behind the other."""
+        outside = np.flatnonzero((ids < 0) | (ids >= len(self)))
+        if outside.size:
+            raise ParameterError(
+                f"index: {self._type.name!r} has no edge {ids[outside[0]]}. Ids count within the relation, from 0 to "
+                f"{len(self) - 1}"
+            )
+        return self._places[ids % max(self._type.relation.m, 1)]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_places"}
+
+
 class PartitionFeatures(FeatureStore):
     """Rows of a partition directory, read-only. See :func:`fastpart.pyg.feature_store`.
 
     ``groups`` has those of each type and relation, or only None in a graph without types.
     """
 
-    def __init__(self, groups: Mapping[Any, VertexRows]) -> None:
+    def __init__(self, groups: Mapping[Group, StoredRows]) -> None:
         super().__init__()
-        self._groups: dict[Group, VertexRows] = dict(groups)
+        self._groups = dict(groups)
 
-    def _of(self, attr: TensorAttr) -> VertexRows | None:
+    def _of(self, attr: TensorAttr) -> StoredRows | None:
         rows = self._groups.get(None if None in self._groups else attr.group_name)
         return rows if rows is not None and attr.attr_name in rows.names else None
 
@@ -133,3 +213,29 @@ def _ids_of(attr: TensorAttr, count: int) -> Ids:
     ids = np.arange(count)[index] if isinstance(index, slice) else np.asarray(index)
     ids = np.flatnonzero(ids) if ids.dtype == np.bool_ else ids.astype(np.int64)
     return np.ascontiguousarray(ids.reshape(-1))
+
+
+def vertices_of(ids: Ids, of: VertexType, name: str) -> Ids:
+    """Return the vertices of the graph, given their ids within a type."""
+    if not of.name:
+        return ids  # the core refuses those that do not exist
+    outside = np.flatnonzero((ids < 0) | (ids >= of.n))
+    if outside.size:
+        raise ParameterError(
+            f"{name}: {of.name!r} has no vertex {ids[outside[0]]}. Ids count within the type, from 0 to {of.n - 1}"
+        )
+    return ids + of.first
+
+
+def rows_by_group(partition: VertexPartition) -> dict[Group, StoredRows]:
+    """Return the rows of each type, and the rows of each relation that has any.
+
+    A graph without types has no group of edges: PyG asks for all attributes of its one group by ids of vertices.
+    """
+    of_types: dict[Group, StoredRows] = {
+        each.name or None: VertexRows(partition, number, each)
+        for number, each in enumerate(vertex_types(partition))
+    }
+    named = edge_types(partition) if partition.is_typed else ()
+    of_relations = {key_of(each): EdgeRows(partition, each) for each in named}
+    return of_types | {key: rows for key, rows in of_relations.items() if rows.names}

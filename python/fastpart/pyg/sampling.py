@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,14 +20,23 @@ from torch_geometric.sampler import (
 )
 
 from .. import _core
-from ..core import parameters
-from ..core.pairs import undirected_keys
+from ..core.pairs import Keys, among, keys_of, undirected_keys
 from ..errors import ParameterError
-from ..graphs.types import VertexType
-from ..loading.links import edges_without
+from ..graphs.types import EdgeType, VertexType
+from ..loading.links import rows_without
 from ..partitions.loader_options import Fanouts
 from ..partitions.partition import VertexPartition
-from .pairs import Types, located, metadata_of, with_negatives
+from ..partitions.types import (
+    ONLY_RELATION,
+    ONLY_TYPE,
+    EdgeKey,
+    edge_types,
+    fanouts_of,
+    key_of,
+    vertex_types,
+)
+from .features import vertices_of
+from .pairs import located, metadata_of, with_negatives
 
 Ids = npt.NDArray[np.int64]
 Output: TypeAlias = SamplerOutput | HeteroSamplerOutput
@@ -36,17 +46,19 @@ class PartitionSampler(BaseSampler):
     """Neighbour samples of a partition directory. See :func:`fastpart.pyg.sampler`."""
 
     def __init__(self, partition: VertexPartition, fanouts: Fanouts, settings: dict[str, Any]) -> None:
-        self._partition, self._fanouts, self._settings = partition, fanouts, settings
+        self._partition, self._settings = partition, settings
+        self._fanouts = fanouts_of(fanouts, partition)
+        self._types = {each.name: each for each in vertex_types(partition)}
+        self._relations = {key_of(each): each for each in edge_types(partition)}
         self._calls = 0
         self._open()
 
     def _open(self) -> None:
         """Open what pickling leaves out."""
-        self._topology, self._sampler = self._partition._topology, self._opened()
-
-    def _opened(self) -> Any:
-        fanouts = list(parameters.fanouts_of(self._fanouts))
-        return _core.Sampler(self._partition._topology, fanouts, edge_ids=True, **self._settings)
+        self._topology, types = self._partition._topology, self._partition._types
+        self._sampler = _core.Sampler(
+            self._topology, self._fanouts, types=types, edge_ids=True, **self._settings
+        )
 
     def sample_from_nodes(self, index: NodeSamplerInput, **_: Any) -> Output:
         """Sample the in-edges around seeds.
@@ -64,9 +76,9 @@ class PartitionSampler(BaseSampler):
             they count within types and relations.
         """
         _refuse_times(index.time, "seeds", "input_time", "loader")
-        ids = self._vertices(index.node, self._type_of(index.input_type), "input_nodes")
+        ids = vertices_of(index.node.numpy().astype(np.int64), self._type_of(index.input_type), "input_nodes")
         batch = self._sample(ids, self._step(ids))
-        return self._output(batch, None, index.input_type, (index.input_id, index.time))
+        return self._output(batch, {}, (index.input_id, index.time))
 
     def sample_from_edges(
         self, index: EdgeSamplerInput, neg_sampling: NegativeSampling | None = None
@@ -89,10 +101,11 @@ class PartitionSampler(BaseSampler):
             edges of the relation and of its reverse.
         """
         _refuse_times(index.time, "edges", "edge_label_time", "link_loader")
-        types = self._types_of(index.input_type)
+        relation = self._relation_of(index.input_type)
+        types = self._types[relation.source], self._types[relation.target]
         ends = np.stack(
             [
-                self._vertices(ids, of, "edge_label_index")
+                vertices_of(ids.numpy().astype(np.int64), of, "edge_label_index")
                 for ids, of in zip((index.row, index.col), types, strict=True)
             ]
         )
@@ -100,19 +113,28 @@ class PartitionSampler(BaseSampler):
         pairs = with_negatives(ends, neg_sampling, types, (step ^ self._calls) & (2**63 - 1))
         ids, places = located(*pairs, types)
         metadata = metadata_of(index, neg_sampling, places)
-        return self._output(self._sample(ids, step), ends, index.input_type, metadata)
+        return self._output(self._sample(ids, step), self._keys_of(ends, relation), metadata)
 
-    def _type_of(self, _: str | None) -> VertexType:
-        """Return the type of seeds, given its name. Here it is that of all vertices."""
-        return VertexType("", 0, len(self._partition))
+    def _type_of(self, name: str | None) -> VertexType:
+        if not self._partition.is_typed:
+            name = ONLY_TYPE
+        if name not in self._types:
+            raise ParameterError(
+                f"input_nodes: expected one of the types {', '.join(self._types)} beside the ids, as "
+                f"({next(iter(self._types))!r}, ids), got {name!r}"
+            )
+        return self._types[name]
 
-    def _types_of(self, _: tuple[str, str, str] | None) -> Types:
-        """Return the types of the ends of a relation."""
-        return self._type_of(None), self._type_of(None)
-
-    def _vertices(self, ids: Tensor, _of: VertexType, _name: str) -> Ids:
-        """Return the vertices of the graph, given their ids within a type. The core checks them."""
-        return ids.numpy().astype(np.int64)
+    def _relation_of(self, key: EdgeKey | None) -> EdgeType:
+        if not self._partition.is_typed:
+            key = ONLY_RELATION
+        of = None if key is None else self._relations.get(key)
+        if of is None:
+            raise ParameterError(
+                f"edge_label_index: expected one of the relations {', '.join(map(repr, self._relations))} beside the "
+                f"pairs, as ({next(iter(self._relations))!r}, pairs), got {key!r}"
+            )
+        return of
 
     def _step(self, ids: Ids) -> int:
         """Return a number of the seeds. PyG does not say which step it is: it and the earlier calls take its place."""
@@ -123,23 +145,48 @@ class PartitionSampler(BaseSampler):
         self._calls += 1
         return batch
 
-    def _output(self, batch: Any, left_out: Ids | None, _: Any, metadata: Any) -> Output:
-        """Return the batch for PyG, without the edges of pairs, of shape (2, pairs)."""
-        indptr, indices, edge, of_hops = batch.indptr, batch.indices, batch.e_id, batch.num_sampled_edges
-        if left_out is not None:
-            keys = np.unique(undirected_keys(*left_out))
-            stay, indptr, of_hops = edges_without(batch.n_id, indptr, indices, of_hops, keys)
-            indices, edge = indices[stay], edge[stay]
-        row, col = row_and_col(indptr, indices)
-        return SamplerOutput(
-            node=torch.from_numpy(batch.n_id),
-            row=row,
-            col=col,
-            edge=torch.from_numpy(edge),
-            num_sampled_nodes=batch.num_sampled_nodes,
-            num_sampled_edges=of_hops,
-            metadata=metadata,
+    def _output(self, batch: Any, left_out: Mapping[str, Keys], metadata: Any) -> Output:
+        """Return the batch for PyG, without the edges of the pairs of each relation, which are given by keys."""
+        plain = not self._partition.is_typed
+
+        def of_each(*names: str) -> list[Any]:
+            return [[getattr(batch, name)] if plain else getattr(batch, name) for name in names]
+
+        nodes, counts = (
+            dict(zip(self._types, of_types, strict=True)) for of_types in of_each("n_id", "num_sampled_nodes")
         )
+        by_relation = of_each("indptr", "indices", "e_id", "num_sampled_edges")
+        m = self._partition.num_edges or 0
+        edges: dict[str, dict[EdgeKey, Any]] = {
+            name: {} for name in ("row", "col", "edge", "num_sampled_edges")
+        }
+        for (key, each), indptr, indices, e_id, of_hops in zip(
+            self._relations.items(), *by_relation, strict=True
+        ):
+            if each.name in left_out:
+                targets = np.repeat(nodes[each.target][: len(indptr) - 1], np.diff(indptr))
+                pairs = _key(each)(nodes[each.source][indices], targets)
+                stay = ~among(pairs, left_out[each.name])
+                indptr, of_hops = rows_without(stay, indptr, of_hops)
+                indices, e_id = indices[stay], e_id[stay]
+            edge = torch.from_numpy(each.ids_within(e_id, m) if each.name else e_id)
+            for name, value in zip(edges, (*row_and_col(indptr, indices), edge, of_hops), strict=True):
+                edges[name][key] = value
+        node = {name: torch.from_numpy(ids - self._types[name].first) for name, ids in nodes.items()}
+        found: dict[str, dict[Any, Any]] = {"node": node, **edges, "num_sampled_nodes": counts}
+        if not plain:
+            return HeteroSamplerOutput(**found, metadata=metadata)
+        return SamplerOutput(
+            **{name: next(iter(each.values())) for name, each in found.items()}, metadata=metadata
+        )
+
+    def _keys_of(self, ends: Ids, of: EdgeType) -> dict[str, Keys]:
+        """Return the keys of pairs in their relation and in its reverse, by name. They ascend."""
+        return {
+            each.name: np.unique(_key(each)(*(ends if each.reversed == of.reversed else ends[::-1])))
+            for each in self._relations.values()
+            if each.relation.name == of.relation.name
+        }
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in vars(self).items() if k not in ("_topology", "_sampler")}
@@ -147,6 +194,11 @@ class PartitionSampler(BaseSampler):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._open()
+
+
+def _key(of: EdgeType) -> Callable[[Ids, Ids], Keys]:
+    """Return what makes a number of each pair. A merged relation has no direction, nor do pairs without relations."""
+    return keys_of if of.name and of.relation.reverse != "merged" else undirected_keys
 
 
 def row_and_col(indptr: npt.NDArray[Any], indices: npt.NDArray[Any]) -> tuple[Tensor, Tensor]:

@@ -79,6 +79,13 @@ def draw(evaluations: Mapping[str, Evaluation], out: StrPath | None = None) -> F
     >>> picture = pathlib.Path(tempfile.mkdtemp()) / "parts.svg"
     >>> figure = fp.draw({"path": fp.evaluate(graph, [0, 0, 1, 1])}, picture)
     """
+    if not isinstance(evaluations, Mapping) or not all(
+        isinstance(each, Evaluation) for each in evaluations.values()
+    ):
+        raise TypeError(
+            "evaluations: expected evaluations by the title of their row, such as {'parts': fp.evaluate(graph, p)}, "
+            f"got {type(evaluations).__name__}"
+        )
     return plotted(lambda: _figure([_row_of(title, each) for title, each in evaluations.items()]), out)
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from ..core.parsing import named
 from ..core.rows import Rows
 from ..graphs.types import EdgeType, TypedRanges
+from ..partitions.part_rows import TypeCounts
 from ..partitions.parts import part_name
-from ..partitions.typed_parts import TypeCounts
 from .contents import Contents
 
 Sizes = dict[str, Any]
@@ -78,7 +78,8 @@ def plain_arrays(contents: Contents) -> Iterator[Gathering]:
             yield Gathering(name, rows, "vertices.npy", lambda size: (0, size["num_inner"]))
     if contents.halo_features and features is not None:
         yield Gathering("halo_features", features, "vertices.npy", _halo)
-    for name, rows in {"edge_features": contents.edge_features, "edge_times": contents.edge_times}.items():
+    edge_features = None if contents.edge_features is None else contents.edge_features.rows
+    for name, rows in {"edge_features": edge_features, "edge_times": contents.edge_times}.items():
         if rows is not None:
             yield Gathering(name, rows, "edge_ids.npy", lambda size: (0, size["num_edges"]))
 
@@ -94,7 +95,7 @@ def arrays_of_type(typed: TypedRanges, number: int, contents: Contents) -> Itera
 
     def spans(size: Sizes) -> list[tuple[int, int]]:
         hops = size["num_inner"], *size["num_halo"]
-        return TypeCounts(typed, size, hops, size["num_edges"]).spans(number)
+        return TypeCounts.of(typed, size, hops, size["num_edges"]).spans(number)
 
     def halo(folder: Path, size: Sizes) -> Any:
         vertices = np.load(folder / "vertices.npy", mmap_mode="r")
@@ -122,7 +123,8 @@ def arrays_of_relation(typed: TypedRanges, edge_type: EdgeType, contents: Conten
         )
         return edge_ids[np.flatnonzero(relations == number)] % max(m, 1)
 
-    for name, rows in {"edge_features": contents.edge_features, "times": contents.edge_times}.items():
+    features = None if contents.edge_features is None else contents.edge_features.rows
+    for name, rows in {"edge_features": features, "times": contents.edge_times}.items():
         if rows is not None:
             path = f"relations/{edge_type.name}/{name}"
             yield Gathering(path, rows, IDS, _whole, edge_type.relation.first, ids)

@@ -70,8 +70,13 @@ class Features:
     """What was subtracted from the features, and what they were divided by."""
 
 
-def stored_features(features: Rows, dtype: FeatureDtype | None, train: Mask | None) -> Features:
-    """Return features as they are stored, standardised by those of the training vertices if these are given."""
+def stored_features(
+    features: Rows, dtype: FeatureDtype | None, train: Mask | None, name: str = "features"
+) -> Features:
+    """Return features as they are stored, standardised by those of the training vertices if these are given.
+
+    Errors begin with ``name``, or with the name of the option of ``dtype``.
+    """
     given = GivenCodes(features) if features.dtype.names else None
     if given is not None and dtype in (None, "int8") and train is None:
         return Features(given.rows, given)
@@ -81,11 +86,11 @@ def stored_features(features: Rows, dtype: FeatureDtype | None, train: Mask | No
         dtype = dtype or ("float32" if given is None else "int8")
     if dtype is None:
         return Features(features)
-    refuse_uncodable(features, dtype)
+    refuse_uncodable(features, dtype, name)
     if dtype == "int8":
-        coded = CodedRows(features)
+        coded = CodedRows(features, name)
         return Features(coded.rows, coded, statistics)
-    return Features(narrowed(features, dtype), None, statistics)
+    return Features(narrowed(features, dtype, name), None, statistics)
 
 
 class Errors:
@@ -157,15 +162,17 @@ class GivenCodes:
 class CodedRows:
     """Features that are coded anew each time they are read, with a scale per row or per column."""
 
-    def __init__(self, source: Rows) -> None:
-        self._source = source
+    def __init__(self, source: Rows, name: str = "features") -> None:
+        self._source, self._name = source, name
         self.columns: Floats | None = None
-        sample = _sample(len(source), partial(_floats, source))
+        sample = _sample(len(source), partial(_floats, source, name))
         if _error_of(sample, _columns_of([sample])).rms < _error_of(sample, None).rms:
-            columns = _columns_of(_blocks(source, 0, len(source)))  # those of the sample may be too narrow
+            columns = _columns_of(
+                _blocks(source, name, 0, len(source))
+            )  # those of the sample may be too narrow
             if _error_of(sample, columns).rms < _error_of(sample, None).rms:
                 self.columns = columns
-        _refuse_inexact("int8", _error_of(sample, self.columns))
+        _refuse_inexact("int8", _error_of(sample, self.columns), name)
         self._errors, self._coding = Errors(source.shape[1]), Coding(source.shape[1], self.columns)
         self.rows = Rows((len(source), *self._coding.row_shape), self._coding.dtype, self._read)
 
@@ -175,7 +182,7 @@ class CodedRows:
 
     def _read(self, start: int, stop: int) -> Codes:
         coded, filled = np.empty((stop - start, *self._coding.row_shape), np.uint8), 0
-        for numbers in _blocks(self._source, start, stop):
+        for numbers in _blocks(self._source, self._name, start, stop):
             block = coded[filled : filled + len(numbers)]
             block[:] = self._coding.encode(numbers)
             self._errors.add(numbers, self._coding.decode(block))
@@ -188,44 +195,51 @@ def _described(coding: Coding, errors: dict[str, float]) -> dict[str, Any]:
     return {"dtype": "float32", "shape": [coding.width], "coding": {"scale": scale, **errors}}
 
 
-def narrowed(features: Rows, dtype: FeatureDtype) -> Rows:
+def narrowed(features: Rows, dtype: FeatureDtype, name: str = "features") -> Rows:
     """Return rows as float32 or float16, and refuse those that float16 would change too much."""
     wanted, width = np.dtype(dtype), math.prod(features.shape[1:])
     if dtype == "float16":
         sample = _sample(len(features), features.read).astype(np.float32).reshape(-1, width)
         sample = sample[np.isfinite(sample).all(axis=1)]
         errors = Errors(width)
-        errors.add(sample, _cast(sample, wanted, 0).astype(np.float32))
-        _refuse_inexact(dtype, errors)
-    return Rows(features.shape, wanted, lambda start, stop: _cast(features.read(start, stop), wanted, start))
+        errors.add(sample, _cast(sample, wanted, 0, name).astype(np.float32))
+        _refuse_inexact(dtype, errors, name)
+    return Rows(
+        features.shape, wanted, lambda start, stop: _cast(features.read(start, stop), wanted, start, name)
+    )
 
 
-def _cast(rows: Array, dtype: np.dtype[Any], first: int) -> Array:
+def _cast(rows: Array, dtype: np.dtype[Any], first: int, name: str) -> Array:
     with np.errstate(over="ignore"):
         found = np.asarray(rows).astype(dtype)
     lost = np.isinf(found) & np.isfinite(rows)
     if lost.any():
         row = first + int(np.argwhere(lost)[0][0])
         raise ParameterError(
-            f"features: row {row} holds a number that {dtype} does not. Leave out {arg('feature_dtype')}"
+            f"{name}: row {row} holds a number that {dtype} does not. Leave out {arg(_option(name))}"
         )
     return found
 
 
-def refuse_uncodable(features: Rows, dtype: FeatureDtype) -> None:
+def refuse_uncodable(features: Rows, dtype: FeatureDtype, name: str = "features") -> None:
     """Refuse 8 bits per number for rows that are no rows of several numbers."""
     if dtype == "int8" and (len(features.shape) != 2 or not features.shape[1]):
         raise ParameterError(
-            f'feature_dtype: "int8" needs features of shape (n, width), got {features.shape}. Use "float16"'
+            f'{_option(name)}: "int8" needs features of shape (n, width), got {features.shape}. Use "float16"'
         )
 
 
-def _refuse_inexact(dtype: FeatureDtype, errors: Errors) -> None:
+def _option(name: str) -> str:
+    """Return the name of the option that says how features are stored."""
+    return f"{name.removesuffix('s')}_dtype"
+
+
+def _refuse_inexact(dtype: FeatureDtype, errors: Errors, name: str) -> None:
     if errors.rms > LARGEST_ERROR:
         others = '"float16" or "float32"' if dtype == "int8" else '"float32"'
         raise ParameterError(
-            f'feature_dtype: "{dtype}" changes a sample of the features by {errors.rms:.1%} of the standard deviations '
-            f"of their columns, more than {LARGEST_ERROR:.0%}. Use {others}"
+            f'{_option(name)}: "{dtype}" changes a sample of the features by {errors.rms:.1%} of the standard '
+            f"deviations of their columns, more than {LARGEST_ERROR:.0%}. Use {others}"
         )
 
 
@@ -255,13 +269,13 @@ def _sample(n: int, read: Callable[[int, int], Array]) -> Array:
     return np.concatenate([read(start, min(start + _RUN, n)) for start in starts])
 
 
-def _blocks(rows: Rows, start: int, stop: int) -> Iterator[Floats]:
+def _blocks(rows: Rows, name: str, start: int, stop: int) -> Iterator[Floats]:
     step = max(_BLOCK_BYTES // (4 * rows.shape[1]), 1)
     for first in range(start, stop, step):
-        yield _floats(rows, first, min(first + step, stop))
+        yield _floats(rows, name, first, min(first + step, stop))
 
 
-def _floats(rows: Rows, start: int, stop: int) -> Floats:
+def _floats(rows: Rows, name: str, start: int, stop: int) -> Floats:
     """Return rows as float32. Refuse those that have no scale."""
     with np.errstate(over="ignore"):
         numbers = np.asarray(rows.read(start, stop)).astype(np.float32)
@@ -269,7 +283,7 @@ def _floats(rows: Rows, start: int, stop: int) -> Floats:
     if wrong.any():
         row = start + int(np.argwhere(wrong)[0][0])
         raise ParameterError(
-            f"features: row {row} holds NaN, an infinite number, or one above {_LARGEST:.1e}, which "
-            f'{arg("feature_dtype", "int8")} does not take. Use "float32"'
+            f"{name}: row {row} holds NaN, an infinite number, or one above {_LARGEST:.1e}, which "
+            f'{arg(_option(name), "int8")} does not take. Use "float32"'
         )
     return numbers

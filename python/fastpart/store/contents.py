@@ -36,7 +36,7 @@ class Contents:
     labels: Rows | None = None
     masks: Mapping[str, Rows] = field(default_factory=dict)
     times: Rows | None = None
-    edge_features: Rows | None = None
+    edge_features: Features | None = None
     edge_times: Rows | None = None
     held_out: Mapping[str, Pairs] | None = None
     """Pairs of vertices to validate and to test on. None without edge splits."""
@@ -150,7 +150,8 @@ class Given:
     def _of_edges(self, given: SavedData, m: int) -> dict[str, Any]:
         edge_features = None
         if given.edge_features is not None:
-            edge_features = self._of_records("edge_features", given.edge_features, m)
+            rows = self._of_records("edge_features", given.edge_features, m)
+            edge_features = stored_features(rows, given.edge_feature_dtype, None, "edge_features")
         times = None
         if given.edge_times is not None:
             times = _whole("edge_times", self._of_records("edge_times", given.edge_times, m))

@@ -21,7 +21,7 @@ from ..graphs.graph_directory import EDGES
 from ..graphs.types import TypedRanges
 from ..machines.partitioning import Place
 from ..machines.parts import WrittenParts
-from ..partitions.coding import COLUMNS
+from ..partitions.coding import COLUMNS, EDGE_COLUMNS
 from ..partitions.part_files import MANIFEST
 from ..partitions.partition import EdgePartition, Partition, VertexPartition
 from ..partitions.parts import PART, part_name
@@ -37,7 +37,6 @@ from .arrays import (
     described,
     plain_arrays,
 )
-from .coding import Features
 from .contents import Contents
 from .edge_splits import write_edge_splits
 from .manifest import Listing, as_json, manifest_bytes, replaced_files
@@ -179,7 +178,7 @@ def _write_parts(
     if graph._typed is not None:
         return entries | _write_typed(write, graph._typed, contents)
     entries |= write.all(plain_arrays(contents))
-    coded = _describe_features(inside, contents.features, entries)
+    coded = _describe_features(inside, contents, entries)
     return entries | coded | ({"schema": CODED} if coded else {})
 
 
@@ -204,32 +203,40 @@ def _write_typed(write: _Rows, typed: TypedRanges, contents: Contents) -> dict[s
     for number, entry in enumerate(content["types"]):
         of_type = contents.of_types[entry["name"]]
         entry |= write.all(arrays_of_type(typed, number, of_type))
-        entry |= _describe_features(write.inside, of_type.features, entry, f"types/{entry['name']}/")
+        entry |= _describe_features(write.inside, of_type, entry, f"types/{entry['name']}/")
     entries = {entry["name"]: entry for entry in content["relations"]}
     for each in typed.edge_types:
         of_relation = contents.of_relations[each.relation.name]
         entries[each.relation.name] |= write.all(arrays_of_relation(typed, each, of_relation))
+    for name, entry in entries.items():
+        entry |= _describe_features(write.inside, contents.of_relations[name], entry, f"relations/{name}/")
     return content
 
 
 def _describe_features(
-    inside: Path, features: Features | None, described: Mapping[str, Any], above: str = ""
+    inside: Path, contents: Contents, described: Mapping[str, Any], above: str = ""
 ) -> dict[str, Any]:
     """Write what coded or standardised features are read with, and return the entries of coded ones."""
-    if features is None:
-        return {}
-    coded = features.coded
-    for file, array in {
-        COLUMNS: None if coded is None else coded.columns,
-        STATISTICS: features.statistics,
-    }.items():
-        if array is not None:
-            target = inside / f"{above}{file}"
-            with named(target):
-                target.parent.mkdir(parents=True, exist_ok=True)
-                np.save(target, array)
-    names = [name for name in ("features", "halo_features") if name in described]
-    return {} if coded is None else dict.fromkeys(names, coded.described())
+    entries: dict[str, Any] = {}
+    for features, names, columns in (
+        (contents.features, ("features", "halo_features"), COLUMNS),
+        (contents.edge_features, ("edge_features",), EDGE_COLUMNS),
+    ):
+        if features is None:
+            continue
+        coded = features.coded
+        for file, array in {
+            columns: None if coded is None else coded.columns,
+            STATISTICS: features.statistics,
+        }.items():
+            if array is not None:
+                target = inside / f"{above}{file}"
+                with named(target):
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    np.save(target, array)
+        if coded is not None:
+            entries |= dict.fromkeys([name for name in names if name in described], coded.described())
+    return entries
 
 
 class _Rows:

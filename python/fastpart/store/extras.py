@@ -70,6 +70,10 @@ def complete(data: SavedData, graph: Graph) -> SavedData:
     for name in ("halo_features", "feature_dtype", "standardise"):
         if getattr(completed, name) and completed.features is None:
             raise ParameterError(f"{name}: there are no features. Pass {arg('features')}")
+    if completed.edge_feature_dtype and completed.edge_features is None:
+        raise ParameterError(
+            f"edge_feature_dtype: there are no features of edges. Pass {arg('edge_features')}"
+        )
     if completed.standardise and completed.splits is None and completed.edge_splits is None:
         raise ParameterError(
             f"standardise: takes the statistics of the training vertices. Pass {arg('splits')}"

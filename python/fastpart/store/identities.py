@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..partitions.coding import COLUMNS
+from ..partitions.coding import COLUMNS, EDGE_COLUMNS
 from .manifest import OWN
 
 FILES = {
@@ -19,7 +19,7 @@ FILES = {
 }
 """Files of a part that can be read to tell whether they changed, if the directory does not list their checksums."""
 
-ROWS = {"features": ("features.npy", COLUMNS), "edge_features": ("edge_features.npy",)}
+ROWS = {"features": ("features.npy", COLUMNS), "edge_features": ("edge_features.npy", EDGE_COLUMNS)}
 """Files of a part that may be too large to read, or on another machine. The list of the directory has to know them."""
 
 _ELSEWHERE = ("input", "fastpart", "schema", "files", OWN)

@@ -21,8 +21,8 @@ from ..errors import FastpartError, GraphFormatError, ParameterError
 from ..graphs.sidecars import Companion
 from ..graphs.types import RelationEntry, TypedRanges, TypeEntry
 from ..partitions.part_files import MANIFEST, coded_type, row_type
+from ..partitions.part_rows import OF_EDGES, OF_VERTICES, typed_of
 from ..partitions.parts import part_name
-from ..partitions.typed_parts import OF_EDGES, OF_VERTICES, typed_of
 from .schemas import VERSION
 
 EARLIER = (
@@ -159,7 +159,7 @@ _CHECKS: dict[str, Check] = {
     "directedness": lambda name, value: choice(name, value, ("undirected", "symmetric", "directed")),
     "features": coded_type,
     "halo_features": coded_type,
-    "edge_features": row_type,
+    "edge_features": coded_type,
     "edge_times": row_type,
     "labels": row_type,
     "times": row_type,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from .. import _core
+from ..core.calls import refuse_misuse
 from ..core.options import RunOptions
 from ..core.parameters import shown, sized
 from ..errors import MemoryBudgetError, ParameterError
@@ -184,6 +186,7 @@ def costs(source: PartitionSource, **training: Any) -> Costs:
 
     Epoch 0 is sampled, and the disk is measured for a second. Features are not read otherwise.
     """
+    refuse_misuse(METHOD.name, inspect.signature(METHOD.function), (source,), training, METHOD.without)
     given = SampledOptions.of({**METHOD.defaults, **training})
     driver = Driver(METHOD, source, given)
     driver.fit()

@@ -18,9 +18,9 @@ from .. import _core
 from ..core.inputs import known_of
 from ..core.parameters import shown
 from ..errors import GraphFormatError, ParameterError, arg, code
+from ..partitions.part_rows import TypeData
 from ..partitions.partition import Partition, PartitionSource, VertexPartition, directory_of
 from ..partitions.parts import PartData, VertexPartData
-from ..partitions.typed_parts import TypeData
 from ..partitions.types import (
     ONLY_RELATION,
     ONLY_TYPE,

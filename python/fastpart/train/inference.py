@@ -32,9 +32,9 @@ from ..errors import MemoryBudgetError
 from ..loading.fetching import Fetching
 from ..loading.remote import exchange_of
 from ..loading.rows.saved import RowFiles
+from ..partitions.part_rows import TypeData
 from ..partitions.parts import VertexPartData
 from ..partitions.seeds import rank_of_part
-from ..partitions.typed_parts import TypeData
 from ..partitions.types import ONLY_TYPE, of_type, type_names
 from .blocks import Block, Blocks, VertexMask, Vertices, piece
 from .columns import StoredRows

@@ -19,9 +19,9 @@ from .. import _core
 from ..core.options import RunOptions
 from ..core.parameters import sized
 from ..errors import MemoryBudgetError, arg
+from ..partitions.part_rows import VertexRows
 from ..partitions.parts import VertexPartData
 from ..partitions.seeds import rank_of_part
-from ..partitions.vertex_rows import VertexRows
 from .batches.batch import STEPS
 from .blocks import PIECE_BYTES
 from .data import AnyDataset, Dataset

@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from ... import _core
 from ...errors import GraphFormatError
+from ...partitions.part_rows import RelationData, TypeData
 from ...partitions.partition import VertexPartition
 from ...partitions.parts import VertexPartData
 from ...partitions.seeds import owner_of
-from ...partitions.typed_parts import RelationData, TypeData
 from ...partitions.types import EdgeKey, edge_keys, type_names
 from ..remote import RowFiles
 

@@ -16,8 +16,8 @@ from ...core.options import RunOptions, run_options
 from ...errors import MemoryBudgetError, ParameterError, arg, code
 from ...graphs.graph import Graph
 from ...graphs.opening import open_graph
+from ..part_rows import typed_of
 from ..partition import VertexPartition, partition_given
-from ..typed_parts import typed_of
 
 _PARTS_ALONE = code("VertexPartition(p, p.k)", "its assignment.npy with -k")
 """A partition of the same parts that remembers nothing of how it was made."""

@@ -12,7 +12,7 @@ from ...core.parameters import shown
 from ...errors import ParameterError, code
 from ...graphs.types import TypedRanges
 from ...loading.links import edges_of
-from ...partitions.typed_parts import typed_of
+from ...partitions.part_rows import typed_of
 from ...partitions.types import type_names
 from ..data import task_over_types
 from ..link_prediction.dataset import LinkDataset

@@ -13,7 +13,7 @@ import numpy as np
 from ...core.finite import not_finite
 from ...errors import GraphFormatError, GraphWarning, arg, code, warn
 from ...partitions.part_files import Array
-from ...partitions.typed_parts import TypeData
+from ...partitions.part_rows import TypeData
 from ..data import AnyDataset
 from ..models import may_take_edges
 from ..plugged.model_source import ModelSource
