@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.inputs import EDGE_LABEL_SPLITS, EDGE_LABELS, EDGE_MASKS, SPLITS
 from ..core.parsing import named
 from ..core.rows import Rows
 from ..graphs.types import EdgeType, TypedRanges
@@ -78,10 +79,16 @@ def plain_arrays(contents: Contents) -> Iterator[Gathering]:
             yield Gathering(name, rows, "vertices.npy", lambda size: (0, size["num_inner"]))
     if contents.halo_features and features is not None:
         yield Gathering("halo_features", features, "vertices.npy", _halo)
-    edge_features = None if contents.edge_features is None else contents.edge_features.rows
-    for name, rows in {"edge_features": edge_features, "edge_times": contents.edge_times}.items():
+    for name, rows in (_of_edges(contents) | {"edge_times": contents.edge_times}).items():
         if rows is not None:
             yield Gathering(name, rows, "edge_ids.npy", lambda size: (0, size["num_edges"]))
+
+
+def _of_edges(contents: Contents) -> dict[str, Rows | None]:
+    """Return the rows of records, without their times, by the names of their arrays."""
+    masks = {f"edge_label_{name}": rows for name, rows in contents.edge_masks.items()}
+    features = None if contents.edge_features is None else contents.edge_features.rows
+    return {"edge_features": features, EDGE_LABELS: contents.edge_labels, **masks}
 
 
 def _halo(size: Sizes) -> tuple[int, int]:
@@ -123,8 +130,7 @@ def arrays_of_relation(typed: TypedRanges, edge_type: EdgeType, contents: Conten
         )
         return edge_ids[np.flatnonzero(relations == number)] % max(m, 1)
 
-    features = None if contents.edge_features is None else contents.edge_features.rows
-    for name, rows in {"edge_features": features, "times": contents.edge_times}.items():
+    for name, rows in (_of_edges(contents) | {"times": contents.edge_times}).items():
         if rows is not None:
             path = f"relations/{edge_type.name}/{name}"
             yield Gathering(path, rows, IDS, _whole, edge_type.relation.first, ids)
@@ -152,10 +158,12 @@ def count_types(folder: Path, size: Sizes, typed: TypedRanges) -> None:
 
 def described(arrays: Mapping[str, Rows]) -> dict[str, Any]:
     """Return the entries of a manifest for arrays of rows. Those of masks are the names of the splits."""
-    entries = {
+    entries: dict[str, Any] = {
         name: {"dtype": rows.dtype.name, "shape": list(rows.shape[1:])}
         for name, rows in arrays.items()
-        if name not in ("train", "val", "test")
+        if name not in (*SPLITS, *EDGE_MASKS)
     }
-    masks = [name for name in arrays if name in ("train", "val", "test")]
-    return entries | ({"splits": masks} if masks else {})
+    for entry, masks in (("splits", SPLITS), (EDGE_LABEL_SPLITS, EDGE_MASKS)):
+        if found := [name.removeprefix("edge_label_") for name in arrays if name in masks]:
+            entries[entry] = found
+    return entries
