@@ -129,7 +129,8 @@ class LinkLoader(Loader):
         super().__init__(partition, edges, fanouts=fanouts, options=options)
 
     def _seeds_of(self, vertices: Any, partition: VertexPartition, options: LoaderOptions) -> Seeds:
-        self.edges = edges_of(vertices, partition, repeated=options.input_time is not None)
+        repeated = options.input_time is not None or not self._count
+        self.edges = edges_of(vertices, partition, repeated, loops=not self._count)
         times = times_of(vertices, self.edges, partition, options)
         self._known: AllVertices | EarlierVertices = AllVertices(range(len(partition)))
         if times is not None and "times" in (partition.manifest or {}):
@@ -263,10 +264,10 @@ class LinkLoader(Loader):
         return _without(batch, np.unique(undirected_keys(positives[:, 0], positives[:, 1])))
 
 
-def edges_of(edges: Any, partition: VertexPartition, repeated: bool = False) -> Ids:
-    """Return the pairs of a split by target and source, or given pairs, checked. These may be repeated."""
+def edges_of(edges: Any, partition: VertexPartition, repeated: bool = False, loops: bool = False) -> Ids:
+    """Return the pairs of a split by target and source, or given pairs, checked. These may be repeated, or loops."""
     if not isinstance(edges, str):
-        return _checked(edges, len(partition), repeated)
+        return _checked(edges, len(partition), repeated, loops)
     splits = (partition.manifest or {}).get("edge_splits", {})
     if edges not in splits:
         there = ", ".join(map(repr, splits)) or "none"
@@ -278,7 +279,7 @@ def edges_of(edges: Any, partition: VertexPartition, repeated: bool = False) -> 
     return pairs[np.lexsort((pairs[:, 0], pairs[:, 1]))]
 
 
-def _checked(edges: Any, n: int, repeated: bool) -> Ids:
+def _checked(edges: Any, n: int, repeated: bool, loops: bool) -> Ids:
     array = np.asarray(edges)
     if array.ndim != 2 or array.shape[1] != 2 or (array.size and array.dtype.kind not in "iu"):
         raise TypeError(
@@ -288,9 +289,9 @@ def _checked(edges: Any, n: int, repeated: bool) -> Ids:
     bad = np.flatnonzero(((array < 0) | (array >= n)).any(axis=1))
     if bad.size:
         raise ParameterError(f"edges: {array[bad[0]].tolist()} is not between 0 and {n - 1}")
-    loops = np.flatnonzero(array[:, 0] == array[:, 1])
-    if loops.size:
-        raise ParameterError(f"edges: {array[loops[0]].tolist()} is a loop")
+    same = np.flatnonzero(array[:, 0] == array[:, 1])
+    if same.size and not loops:
+        raise ParameterError(f"edges: {array[same[0]].tolist()} is a loop")
     keys, first = np.unique(keys_of(array[:, 0], array[:, 1]), return_index=True)
     if len(keys) < len(array) and not repeated:
         again = np.setdiff1d(np.arange(len(array)), first)[0]

@@ -355,7 +355,8 @@ class Loadable(StoredGraph):
         Parameters
         ----------
         edges : {"train", "val", "test"} or array
-            The positives: a split that was saved with ``edge_splits=``, or pairs of ids, of shape (pairs, 2).
+            The positives: a split that was saved with ``edge_splits=``, or pairs of ids, of shape (pairs, 2). Without
+            negatives they may be repeated, and may be loops.
         fanouts : sequence of int, or mapping of them
             In-edges to sample per vertex in each hop, as in :meth:`loader`.
         relation : str or tuple of str, optional

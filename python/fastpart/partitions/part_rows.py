@@ -175,6 +175,13 @@ class EdgeRows(PartFiles):
         """One row per in-edge, in the order of ``edge_ids``. Coded ones are decoded, all of the part."""
         return self._decoded("edge_features", self.num_edges)
 
+    def edge_features_of(self, places: Ids) -> Array | None:
+        """Return the features of some in-edges, given their places. Only theirs are decoded. None without any."""
+        rows, coding = self._described("edge_features", self.num_edges), self.coding("edge_features")
+        if rows is None or coding is None:
+            return None if rows is None else rows[places]
+        return coding.decode(rows[places])
+
     @cached_property
     def edge_labels(self) -> Array | None:
         """Label of each in-edge, in the order of ``edge_ids``: that of its record, in the types of ``labels``."""
