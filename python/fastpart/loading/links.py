@@ -171,7 +171,8 @@ class LinkLoader(Loader):
                 f"num_negatives: {len(self._ends[1])} vertices{what} have no negatives. Pass "
                 f"{arg('num_negatives', 0)}"
             )
-        self.edges = self._edges_of(vertices, partition, options.input_time is not None)
+        repeated = options.input_time is not None or not self._count
+        self.edges = self._edges_of(vertices, partition, repeated)
         times = times_of(vertices, self.edges, partition, options, self.relation[1])
         targets = of_type(partition, self.input)
         self._known: AllVertices | EarlierVertices = AllVertices(self._ends[1], one_type)
@@ -193,7 +194,7 @@ class LinkLoader(Loader):
 
     def _edges_of(self, edges: Any, partition: VertexPartition, repeated: bool) -> Ids:
         """Return the pairs of a split that are of the relation, or given pairs, checked."""
-        pairs = edges_of(edges, partition, repeated)
+        pairs = edges_of(edges, partition, repeated, loops=not self._count)
         if not partition.is_typed:
             return pairs
         if isinstance(edges, str):
@@ -347,10 +348,10 @@ class LinkLoader(Loader):
         return batch.without(stay)
 
 
-def edges_of(edges: Any, partition: VertexPartition, repeated: bool = False) -> Ids:
-    """Return the pairs of a split by target and source, or given pairs, checked. These may be repeated."""
+def edges_of(edges: Any, partition: VertexPartition, repeated: bool = False, loops: bool = False) -> Ids:
+    """Return the pairs of a split by target and source, or given pairs, checked. These may be repeated, or loops."""
     if not isinstance(edges, str):
-        return _checked(edges, len(partition), repeated)
+        return _checked(edges, len(partition), repeated, loops)
     splits = (partition.manifest or {}).get("edge_splits", {})
     if edges not in splits:
         there = ", ".join(map(repr, splits)) or "none"
@@ -362,7 +363,7 @@ def edges_of(edges: Any, partition: VertexPartition, repeated: bool = False) -> 
     return pairs[np.lexsort((pairs[:, 0], pairs[:, 1]))]
 
 
-def _checked(edges: Any, n: int, repeated: bool) -> Ids:
+def _checked(edges: Any, n: int, repeated: bool, loops: bool) -> Ids:
     array = np.asarray(edges)
     if array.ndim != 2 or array.shape[1] != 2 or (array.size and array.dtype.kind not in "iu"):
         raise TypeError(
@@ -372,9 +373,9 @@ def _checked(edges: Any, n: int, repeated: bool) -> Ids:
     bad = np.flatnonzero(((array < 0) | (array >= n)).any(axis=1))
     if bad.size:
         raise ParameterError(f"edges: {array[bad[0]].tolist()} is not between 0 and {n - 1}")
-    loops = np.flatnonzero(array[:, 0] == array[:, 1])
-    if loops.size:
-        raise ParameterError(f"edges: {array[loops[0]].tolist()} is a loop")
+    same = np.flatnonzero(array[:, 0] == array[:, 1])
+    if same.size and not loops:
+        raise ParameterError(f"edges: {array[same[0]].tolist()} is a loop")
     keys, first = np.unique(keys_of(array[:, 0], array[:, 1]), return_index=True)
     if len(keys) < len(array) and not repeated:
         again = np.setdiff1d(np.arange(len(array)), first)[0]

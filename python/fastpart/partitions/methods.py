@@ -88,6 +88,11 @@ class Savable:
             One row per record, as ``features``.
         edge_feature_dtype : {"float32", "float16", "int8"}, optional
             How features of edges are stored, as ``feature_dtype``. Default: as given.
+        edge_labels : array, or path of a .npy or a table, optional
+            One label per record, as ``labels``: classes, -1 = unlabelled, or 0 and 1 of shape (m, classes), or targets.
+            Both directions of a record carry its label. :func:`fastpart.train.edges` trains on them.
+        edge_label_splits : mapping, or path of a .npz or a table, optional
+            ``train``, ``val``, ``test``: numbers of records, or a bool mask of length m. The parts hold masks.
         times, edge_times : path or array, optional
             A whole number per vertex, and per record: when it came to be. The parts hold them as int64. ``times`` may
             be a table with a column of ids.
@@ -125,9 +130,9 @@ class Savable:
         ``docs/reference/partition-directory.md`` describes the schema of the directory.
 
         A graph with types takes ``features``, ``labels``, ``splits`` and ``times`` by type, as ``{"paper": x}``, and
-        ``edge_features`` and ``edge_times`` by relation, each with the rows of that type or relation. With
-        ``standardise``, a type without splits takes the statistics of all its vertices. Parts of an edge partition do
-        not know types.
+        ``edge_features``, ``edge_labels``, ``edge_label_splits`` and ``edge_times`` by relation, each with the rows of
+        that type or relation. With ``standardise``, a type without splits takes the statistics of all its vertices.
+        Parts of an edge partition do not know types.
 
         If the graph has ids, rows without ids are taken in the order of its vertices, with a warning.
         ``docs/reference/formats.md`` has the rule. A directory of a graph with ids holds these, for
@@ -345,7 +350,8 @@ class Loadable(StoredGraph):
         Parameters
         ----------
         edges : {"train", "val", "test"} or array
-            The positives: a split that was saved with ``edge_splits=``, or pairs of ids, of shape (pairs, 2).
+            The positives: a split that was saved with ``edge_splits=``, or pairs of ids, of shape (pairs, 2). Without
+            negatives they may be repeated, and may be loops.
         fanouts : sequence of int, or mapping of them
             In-edges to sample per vertex in each hop, as in :meth:`loader`.
         relation : str or tuple of str, optional

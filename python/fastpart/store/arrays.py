@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.inputs import EDGE_LABEL_SPLITS, EDGE_LABELS, EDGE_MASKS, SPLITS
 from ..core.parsing import named
 from ..core.rows import Rows
 from ..graphs.types import EdgeType, TypedRanges
@@ -75,6 +76,13 @@ def plain_arrays(contents: Contents) -> Iterator[Gathering]:
     yield from arrays_of_relation(None, None, contents)
 
 
+def _of_edges(contents: Contents) -> dict[str, Rows | None]:
+    """Return the rows of records, without their times, by the names of their arrays."""
+    masks = {f"edge_label_{name}": rows for name, rows in contents.edge_masks.items()}
+    features = None if contents.edge_features is None else contents.edge_features.rows
+    return {"edge_features": features, EDGE_LABELS: contents.edge_labels, **masks}
+
+
 def arrays_of_type(typed: TypedRanges | None, number: int, contents: Contents) -> Iterator[Gathering]:
     """Yield the arrays of one type of vertices. Without types, these are the arrays of all vertices."""
     of = None if typed is None else typed.types[number]
@@ -101,8 +109,7 @@ def arrays_of_relation(
     typed: TypedRanges | None, of: EdgeType | None, contents: Contents
 ) -> Iterator[Gathering]:
     """Yield the arrays of the edges of a relation, or of its reverse. Without relations, these are all edges."""
-    features = None if contents.edge_features is None else contents.edge_features.rows
-    arrays = {"edge_features": features, "edge_times" if of is None else "times": contents.edge_times}
+    arrays = _of_edges(contents) | {"edge_times" if of is None else "times": contents.edge_times}
 
     def ids(folder: Path, size: Sizes) -> Any:
         assert typed is not None
@@ -143,10 +150,12 @@ def count_types(folder: Path, size: Sizes, typed: TypedRanges) -> None:
 
 def described(arrays: Mapping[str, Rows]) -> dict[str, Any]:
     """Return the entries of a manifest for arrays of rows. Those of masks are the names of the splits."""
-    entries = {
+    entries: dict[str, Any] = {
         name: {"dtype": rows.dtype.name, "shape": list(rows.shape[1:])}
         for name, rows in arrays.items()
-        if name not in ("train", "val", "test")
+        if name not in (*SPLITS, *EDGE_MASKS)
     }
-    masks = [name for name in arrays if name in ("train", "val", "test")]
-    return entries | ({"splits": masks} if masks else {})
+    for entry, masks in (("splits", SPLITS), (EDGE_LABEL_SPLITS, EDGE_MASKS)):
+        if found := [name.removeprefix("edge_label_") for name in arrays if name in masks]:
+            entries[entry] = found
+    return entries

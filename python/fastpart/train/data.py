@@ -18,7 +18,6 @@ from .. import _core
 from ..core.inputs import known_of
 from ..core.parameters import shown
 from ..errors import GraphFormatError, ParameterError, arg, code
-from ..partitions.part_rows import TypeData
 from ..partitions.partition import Partition, PartitionSource, VertexPartition, directory_of
 from ..partitions.parts import PartData, VertexPartData
 from ..partitions.types import (
@@ -69,6 +68,8 @@ class AnyDataset(ABC, Generic[AnyPart]):
     """
 
     target: str = ONLY_TYPE
+    item: ClassVar[str] = "vertex"
+    """An item that has labels."""
     of: ClassVar[str]
     refusal: ClassVar[str]
     """The end of the message that refuses the other type of partition."""
@@ -83,7 +84,7 @@ class AnyDataset(ABC, Generic[AnyPart]):
         self._refuse_incomplete()
         self.task = replace(self._task(), edge_features=self._edge_width())
         if not self.num_train:
-            raise ParameterError(f"source: {shown(self.path)} has no labelled vertex to train on")
+            raise ParameterError(f"source: {shown(self.path)} has no labelled {self.item} to train on")
 
     @property
     def has_types(self) -> bool:
@@ -344,7 +345,7 @@ class Dataset(AnyDataset[VertexPartData]):
         """The entry of the manifest that describes the target."""
         return entry_of_type(self.partition, self.target)
 
-    def labelled(self, part: VertexPartData) -> VertexPartData | TypeData:
+    def labelled(self, part: VertexPartData) -> Any:
         """Return the vertices of the target in a part."""
         return rows_of_type(part, self.target)
 

@@ -43,7 +43,7 @@ class Encodings(Inference):
 
     Parameters
     ----------
-    dataset, parts, folder, layers, fetching, fits, edge_fetching
+    dataset, parts, folder, layers, fetching, fits, free_bytes, edge_fetching
         As in :class:`~fastpart.train.inference.Inference`.
     learned : bool
         Whether the inputs have learned rows. Then :meth:`put` writes those of a part before each use.
@@ -57,10 +57,11 @@ class Encodings(Inference):
         layers: int,
         fetching: Fetching | None = None,
         fits: Fits | None = None,
-        learned: bool = False,
+        free_bytes: int = 0,
         edge_fetching: Fetching | None = None,
+        learned: bool = False,
     ) -> None:
-        super().__init__(dataset, parts, folder, layers, fetching, fits, edge_fetching=edge_fetching)
+        super().__init__(dataset, parts, folder, layers, fetching, fits, free_bytes, edge_fetching)
         if learned:
             self._learned = (ONLY_TYPE,)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +16,11 @@ from ...loading import LinkBatch, LinkLoader
 from ...partitions.seeds import owner_of
 from ...partitions.types import ONLY_TYPE
 from ..batches import Batch, VertexRows
+from ..data import Dataset
 from ..graphs.rows import Rows
-from ..method_options import LinkOptions
+from ..method_options import EdgeOptions, LinkOptions
 from ..mini_batches.steps import degrees_of, edge_fetching_of
 from ..ranks import device
-from .dataset import LinkDataset
 
 
 @dataclass(kw_only=True)
@@ -41,7 +42,7 @@ class Step(Batch):
     ends: Tensor
     inputs: VertexRows
 
-    def moved(self, move: Callable[[Tensor], Tensor]) -> Step:
+    def moved(self, move: Callable[[Tensor], Tensor]) -> Self:
         """Return the step with tensors that were moved."""
         x = None if self.x is None else move(self.x)
         return replace(self, x=x, y=move(self.y), ends=move(self.ends))
@@ -55,22 +56,30 @@ class Step(Batch):
 class Links:
     """Edges to train on, with negatives and sampled neighbours."""
 
-    def __init__(self, dataset: LinkDataset, options: LinkOptions, free_bytes: int, edge_attr: bool) -> None:
-        self._topology, self._pairs = dataset.topology, 1 + options.num_negatives
+    def __init__(
+        self,
+        dataset: Dataset,
+        options: LinkOptions | EdgeOptions,
+        free_bytes: int,
+        edge_attr: bool,
+        edges: Any = "train",
+    ) -> None:
+        more: dict[str, Any] = {"num_negatives": 0}
+        if isinstance(options, LinkOptions):
+            more = {name: getattr(options, name) for name in ("negatives", "num_negatives", "temporal")}
+        self._topology, self._pairs = dataset.topology, 1 + more["num_negatives"]
         loader = dataset.partition.link_loader(
-            "train",
+            edges,
             fanouts=options.fanouts,
             batch_size=options.batch_size or dataset.num_train,
-            negatives=options.negatives,
-            num_negatives=options.num_negatives,
             seed=options.seed,
-            temporal=options.temporal,
             edge_ids=edge_attr,
             ahead=options.ahead,
             timeout=options.timeout,
             io=options.io,
             cache=options.cache,
             cache_by=options.cache_by,
+            **more,
         )
         assert isinstance(loader, LinkLoader)
         loader.keep(device(), options.resident)
