@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from ..partitions.partition import VertexPartition
 from ..partitions.parts import VertexPartData
 from ..partitions.seeds import owner_of
 from ..partitions.types import ONLY_RELATION, EdgeKey, edge_keys, of_relation, type_names
+from .ahead import ended
 from .fetching import Fetching, Fetchings, chained
 from .remote import RowFiles
 from .sample import Sample, SampledArrays, entries_of
@@ -138,6 +139,13 @@ class EdgeFeatures:
         }
 
 
+class _Rows(NamedTuple):
+    """Rows of in-edges, and their features if they were read."""
+
+    rows: Ids
+    features: npt.NDArray[Any] | None
+
+
 class EdgeFetching(Fetchings[EdgeKey]):
     """Where the features of in-edges come from.
 
@@ -168,6 +176,14 @@ class EdgeFetching(Fetchings[EdgeKey]):
 
     def filled(self, sampled: Iterator[SampledArrays], together: int, steps: int) -> Generator[SampledArrays]:
         """Yield the batches with the features of their in-edges. See :meth:`.fetching.Fetching.filled`."""
+        if self._rows and not self.by_messages:  # over types, rows are counted only where some are sent
+            with ended(sampled):
+                for batch in sampled:
+                    of = {
+                        key: each.of_batch(_Rows(*self._view(batch, key))) for key, each in self._of.items()
+                    }
+                    yield self._with(batch, of)
+            return
         stages = [(key, fetching, partial(self._view, key=key)) for key, fetching in self._of.items()]
         with closing(chained(sampled, stages, together, steps)) as filled:
             for batch, found in filled:

@@ -221,7 +221,7 @@ class Fetching:
             if len(wanted) == together:
                 self._count(wanted)
                 wanted = []
-            yield batch, self._filled(batch)
+            yield batch, self.of_batch(batch)
         self._count(wanted)
 
     def _received(
@@ -242,9 +242,9 @@ class Fetching:
                 with self.counts.timed():
                     rows = self._count([self._absent(self._needed(batch.rows)) for batch in window])
                     found = Cached(RowIndex(rows), Owners(exchange, self._source, self.counts).rows(rows))
-                yield [(batch, self._filled(batch, found)) for batch in window]
+                yield [(batch, self.of_batch(batch, found)) for batch in window]
 
-    def _filled(self, batch: Nodes, found: Cached | None = None) -> Array | None:
+    def of_batch(self, batch: Nodes, found: Cached | None = None) -> Array | None:
         """Return the features of the nodes of a batch, but for resident ones."""
         with self.counts.timed():
             x, ids = batch.features, batch.rows
