@@ -1,4 +1,4 @@
-"""Learned rows of the types of a typed graph that have no features."""
+"""Learned rows of the vertices of some types: of those without features, or of all in a graph without types."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class LearnedRows:
     Parameters
     ----------
     partition : VertexPartition
-        A typed partition directory.
+        A partition directory.
     types : sequence of str
         The types.
     owners : numpy.ndarray
@@ -163,6 +163,11 @@ class LearnedRows:
         for name, table in self._tables.items():
             table.load(state["types"][name])
 
+    def load_earlier(self, name: str, state: Mapping[str, Any], epoch: int) -> None:
+        """Go on from what versions saved of a type that had a folder for each epoch."""
+        self._best = state["best"]
+        self._tables[name].load_earlier(state["embeddings"], epoch, state["best_epoch"])
+
     def put_best(self) -> None:
         """Set the rows of the best epoch."""
         for table in self._tables.values():
@@ -210,4 +215,5 @@ def learned_files(types: Iterable[str], parts: int) -> list[str]:
 
 
 def _folder_of(name: str) -> str:
-    return f"types/{name}"
+    """Return the folder of the rows of a type. A graph without types has its rows where the training is."""
+    return f"types/{name}" if name else ""

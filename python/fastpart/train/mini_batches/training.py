@@ -214,10 +214,14 @@ class Worker:
         return self._backward(step) if len(step.rows) or self.learner.normalises else 0.0
 
     def _backward(self, step: Step) -> float:
-        logits = self.learner.outputs(step.graphs, alone(step.x))[step.rows]
+        logits = self._logits(step)
         loss = step.weighted(self.learner.criterion.losses(logits, self._labels(step))).sum()
         (loss / step.count).backward()
         return loss.item()
+
+    def _logits(self, step: Any) -> Tensor:
+        """Return the outputs of a step that count."""
+        return self.learner.outputs(step.graphs, alone(step.x))[step.rows]
 
     def _weigh(self, step: Any) -> None:
         """Let a step be divided by the weights of its rows in all workers, if they have weights by their classes."""
