@@ -69,12 +69,12 @@ def test_the_rows_with_the_highest_scores_are_chosen(parts, cache_by, share):
 
 def fetched(loader):
     """Return the distinct rows of other ranks in each batch, and how often all of them together."""
-    starts = loader.fetching._starts
+    starts = loader.fetching.of_type[""]._starts
     lists = []
     for batch in loader:
         distinct = np.unique(batch.rows)
         owners = np.searchsorted(starts, distinct, side="right") - 1
-        lists.append(distinct[np.isin(owners, loader.fetching.away)])
+        lists.append(distinct[np.isin(owners, loader.fetching.of_type[""].away)])
     return lists
 
 
@@ -104,7 +104,7 @@ def test_a_size_holds_as_many_rows_as_fit(parts, cache_by):
     )
     given = {"fanouts": FANOUTS, "batch_size": SIZE, "rank": 1, "world_size": 3, "cache_by": cache_by}
     loader = parts.loader(cache="0.4K", **given)
-    np.testing.assert_array_equal(loader.fetching.cached.ids, of_size)
+    np.testing.assert_array_equal(loader.fetching.of_type[""].cached.ids, of_size)
     parts.save_cache("0.4K", fanouts=FANOUTS, batch_size=SIZE, cache_by=cache_by)
     np.testing.assert_array_equal(read_cache(parts, 1), np.sort(parts._topology.ids_of(of_size)))
 
@@ -175,11 +175,11 @@ def test_a_cache_of_another_partition_is_refused(tmp_path):
 
 def test_a_cache_larger_than_memory_is_refused(parts, monkeypatch):
     loader = parts.loader(fanouts=FANOUTS)
-    loader.fetching._exchange = object()  # rows come by messages
+    loader.fetching.of_type[""]._exchange = object()  # rows come by messages
     monkeypatch.setattr(_core, "memory_budget", lambda: 1000)
     text = "cache: 21 rows need 1,008 bytes, but the memory limit leaves 1,000"
     with pytest.raises(fp.MemoryBudgetError, match=text):
-        loader.fetching.keep_cached(np.arange(21, dtype=np.uint32))
+        loader.fetching.of_type[""].keep_cached(np.arange(21, dtype=np.uint32))
 
 
 @pytest.mark.parametrize(

@@ -235,13 +235,14 @@ def test_help_lists_the_commands(text_of, words):
         ),
         "generate": ("rmat", "ba", "planted", "grid", "typed"),
         "export": fp.export.__all__,
-        "train": (*METHODS, "links", "embeddings", "compare"),
+        "train": (*METHODS, "links", "edges", "embeddings", "compare"),
     }
     assert re.findall(r"^  (\w[\w-]*) +[A-Z]", text, re.MULTILINE) == list(names["".join(words)])
 
 
 @pytest.mark.parametrize(
-    "command", [*COMMANDS, *(f"train {method}" for method in (*METHODS, "links", "embeddings", "compare"))]
+    "command",
+    [*COMMANDS, *(f"train {method}" for method in (*METHODS, "links", "edges", "embeddings", "compare"))],
 )
 def test_help_has_examples_of_the_command(text_of, command):
     text = text_of(*command.split())

@@ -83,7 +83,7 @@ def test_counted_bytes_are_those_of_stored_rows(stored, scale):
 
 def test_resident_rows_stay_coded(stored, scale):
     row = WIDTH + 8 * (scale == "row")
-    kept = stored.loader(**GIVEN, resident=7 * row).fetching.resident
+    kept = stored.loader(**GIVEN, resident=7 * row).fetching.of_type[""].resident
     assert len(kept.index.ids) == 7
     assert kept._values.dtype == torch.uint8
 

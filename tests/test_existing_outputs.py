@@ -26,6 +26,8 @@ DATA = {
     "splits": {"train": [0, 1, 3], "val": [4], "test": [5]},
     "times": np.arange(6),
     "edge_features": np.ones((7, 2), np.float32),
+    "edge_labels": np.arange(7) % 3,
+    "edge_label_splits": {"train": [0, 1, 3], "val": [4], "test": [5]},
     "edge_times": np.arange(7),
 }
 WORDS = {
@@ -34,6 +36,8 @@ WORDS = {
     "splits": "splits",
     "times": "times",
     "edge_features": "features of edges",
+    "edge_labels": "labels of edges",
+    "edge_label_splits": "splits of labelled edges",
     "edge_times": "times of edges",
 }
 

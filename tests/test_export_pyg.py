@@ -108,3 +108,17 @@ def test_a_full_disk_leaves_the_earlier_export(tmp_path, name):
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     check(root, case)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["parts", "pyg"]
+
+
+def test_times_are_loaded(tmp_path):
+    graph = fp.open_graph(np.array([[0, 1], [1, 2], [2, 3], [3, 0]]))
+    times = {"times": 10 * np.arange(4), "edge_times": 100 + np.arange(4)}
+    fp.VertexPartition([0, 1, 0, 1], 2).save(tmp_path / "parts", graph=graph, features=np.eye(4), **times)
+    root = fp.export.pyg(tmp_path / "parts", tmp_path / "pyg")
+    for i in range(2):
+        store = distributed.LocalFeatureStore.from_partition(str(root), i)
+        assert store.get_tensor(group_name=None, attr_name="time").tolist() == [10 * i, 10 * i + 20]
+        ids = torch.load(root / f"part_{i}" / "graph.pt")["edge_id"]
+        rows = torch.load(root / f"part_{i}" / "edge_feats.pt")
+        assert rows["global_id"].tolist() == ids.tolist()
+        assert rows["edge_time"].tolist() == [100 + int(e) % 4 for e in ids]

@@ -29,6 +29,8 @@ def folder(tmp_path):
         labels=np.arange(6) % 2,
         splits=SPLITS,
         edge_features=np.arange(9.0),
+        edge_labels=np.arange(9) % 2,
+        edge_label_splits=SPLITS,
         times=np.arange(6),
         edge_times=np.arange(9),
         halo_features=True,
@@ -105,10 +107,10 @@ KEYS = {
     "n m num_directed_edges loops": WRONG,
     "k of halo_hops": WRONG,
     "schema directedness": [value for value in WRONG if value is not True and value != "absent"],
-    "features labels edge_features halo_features times edge_times": [
+    "features labels edge_features edge_labels halo_features times edge_times": [
         value for value in WRONG if value not in (None, "absent")
     ] + [{"dtype": "float32"}, {"shape": [6]}, {"dtype": "float32", "shape": [-1]}, {"dtype": "O", "shape": []}],
-    "splits edge_splits summary files": [True, -1, 1.5, "x", [-1], {"train": -1}],
+    "splits edge_splits edge_label_splits summary files": [True, -1, 1.5, "x", [-1], {"train": -1}],
     "caps algorithm parameters checksum": [True, -1, 1.5, [-1], 7],
 }  # fmt: skip
 

@@ -138,9 +138,7 @@ measures/compare/comparison.py, Comparison.save -> report/files.py: save_compari
 measures/info.py, _of_training -> train/costs.py: costs
 measures/info.py, _of_training -> train/libraries.py: import_torch
 partitions/methods.py, Loadable.link_loader -> loading/__init__.py: LinkLoader
-partitions/methods.py, Loadable.link_loader -> loading/__init__.py: TypedLinkLoader
 partitions/methods.py, Loadable.loader -> loading/__init__.py: Loader
-partitions/methods.py, Loadable.loader -> loading/__init__.py: TypedLoader
 partitions/methods.py, Loadable.plan -> loading/planning/building.py: plan
 partitions/methods.py, Loadable.save_cache -> loading/cached_rows.py: save_cache
 partitions/methods.py, Savable.save -> store/saving.py: save_at

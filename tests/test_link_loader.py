@@ -137,6 +137,14 @@ def test_parts_and_ranks_do_not_change_the_batches(splits, opened, negatives, sa
     assert content(stored(splits, dealt(60, 4, seed=9), 4), 2) == expected
 
 
+def test_without_negatives_pairs_are_repeated_and_may_be_loops(opened):
+    pairs = np.array([[1, 2], [2, 1], [1, 2], [4, 4]])
+    (batch,) = opened.link_loader(pairs, num_negatives=0, fanouts=[-1], batch_size=9)
+    ends = batch.n_id[batch.edge_label_index].T.numpy()
+    np.testing.assert_array_equal(ends, pairs[batch.input_id])
+    assert sorted(batch.input_id.tolist()) == [0, 1, 2, 3]
+
+
 def test_epochs_and_seeds_differ_and_repeat(opened):
     given = {"fanouts": [2], "batch_size": 64}
     loader = opened.link_loader(**given)

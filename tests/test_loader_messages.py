@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch")
 
 from loaded import attributed  # noqa: E402
 from ranks import run_code  # noqa: E402
+from typed_training import typed_parts  # noqa: E402
 
 pytestmark = [pytest.mark.usefixtures("one_thread"), pytest.mark.timeout(180)]
 
@@ -106,6 +107,33 @@ def test_epochs_left_in_the_middle_of_a_round_keep_no_rank_waiting(tmp_path):
     _, rows = attributed()
     fp.VertexPartition(np.arange(300) * 7 % 4, 4).save(tmp_path / "parts", **rows)
     done = ranks(tmp_path, EARLY, tmp_path / "parts", 3)
+    assert [code for *_, code in done] == [0] * 3, done
+
+
+OVER_TYPES = """
+for ahead in (0, 2):
+    given = {"fanouts": [4, 3], "batch_size": 20, "seed": 5, "ahead": ahead}
+    maps = stored.loader(remote="maps", **given)
+    messages = stored.loader(remote="messages", **given)
+    for one, other in zip(maps, messages, strict=True):
+        assert set(one.edge_attr_dict) == {("paper", "cites", "paper"), ("author", "writes", "paper")} | {
+            ("paper", "rev_writes", "author")
+        }
+        for name in ("x_dict", "edge_attr_dict"):
+            for key, rows in getattr(one, name).items():
+                assert rows.dtype == getattr(other, name)[key].dtype
+                assert torch.equal(rows, getattr(other, name)[key])
+    of_maps, of_messages = maps.read_counts(), messages.read_counts()
+    assert of_maps["remote_rows"] == of_messages["remote_rows"] > 0
+    messages.close()
+"""
+
+
+def test_rows_over_types_come_by_messages_too(tmp_path):
+    sizes, rng = {"cites": 600, "writes": 480}, np.random.default_rng(0)
+    rows = {name: rng.standard_normal((size, 2)).astype(np.float32) for name, size in sizes.items()}
+    typed_parts(tmp_path, 4, edge_features=rows)
+    done = ranks(tmp_path, OVER_TYPES + EARLY, tmp_path / "parts", 3)
     assert [code for *_, code in done] == [0] * 3, done
 
 

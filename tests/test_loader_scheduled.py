@@ -11,9 +11,10 @@ import fastpart as fp
 
 torch = pytest.importorskip("torch")
 
-from fastpart.loading import Sample, Trace  # noqa: E402
+from fastpart.loading import Sample, Trace, making  # noqa: E402
 from loaded import stored  # noqa: E402
 from test_loader import same  # noqa: E402
+from typed_training import typed_parts  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -44,8 +45,6 @@ def test_batches_are_those_in_order(parts, fanouts, batch_size, threads, ranks, 
 
 
 def test_pieces_of_large_features(tmp_path, monkeypatch):
-    from fastpart.loading import making
-
     monkeypatch.setattr(making, "_PIECE_BYTES", 500)
     parts, trace = stored(tmp_path / "parts", 2), Trace()
     given = {"fanouts": [4, 4], "batch_size": 60}
@@ -206,3 +205,75 @@ def test_scheduled_batches_of_edges(tmp_path, negatives):
     assert {tasks.count(name) for name in ("seed", "positive", "negative", "neighbourhood")} == {
         4 * len(plain)
     }
+
+
+# Graphs with types.
+
+
+OVER_TYPES = {
+    "": {},
+    "labor": {"sampling": "labor", "threads": 3},
+    "by relation": {"fanouts": {"cites": [3, 2], "rev_writes": [2, 2]}, "threads": 2},
+    "authors": {"vertices": np.arange(0, 160, 3), "input": "author", "merged": True},
+    "no ids": {"edge_ids": False, "rank": 1, "world_size": 3},
+    "cache": {"cache": 0.3, "rank": 1, "world_size": 3, "threads": 2},
+    "resident": {"resident": "2K"},
+}
+"""Options of loaders, by what they are for."""
+
+
+@pytest.fixture(scope="module")
+def typed(tmp_path_factory):
+    rows = np.random.default_rng(0).random((600, 2), np.float32)
+    return typed_parts(tmp_path_factory.mktemp("typed"), 3, edge_features={"cites": rows})[0]
+
+
+def same_of_types(one, other):
+    assert vars(one).keys() == vars(other).keys()
+    for name, value in vars(one).items():
+        found = getattr(other, name)
+        if not isinstance(value, dict):
+            assert np.array_equal(value, found), name
+            continue
+        assert list(value) == list(found)
+        for key, rows in value.items():
+            assert type(rows) is type(found[key])
+            assert np.array_equal(rows, found[key]), (name, key)
+
+
+@pytest.mark.parametrize("given", OVER_TYPES.values(), ids=OVER_TYPES)
+def test_scheduled_batches_over_types(typed, given, monkeypatch):
+    monkeypatch.setattr(making, "_PIECE_BYTES", 200)  # several pieces of each type
+    given = {"fanouts": [4, 3], "batch_size": 20, "seed": 3, **given}
+    trace = Trace()
+    in_order, scheduled = typed.loader(**given), typed.loader(**given, scheduled=True, trace=trace)
+    for _ in range(2):
+        for one, other in zip(in_order, scheduled, strict=True):
+            assert set(one.x_dict) == {"author", "field", "paper"}
+            assert bool(one.edge_attr_dict) == given.get("edge_ids", True)
+            same_of_types(one, other)
+    assert in_order.read_counts() == scheduled.read_counts()
+    tasks = [event["name"] for event in trace.events() if event["ph"] == "X"]
+    assert tasks.count("neighbourhood") > 0
+    assert (tasks.count("features") > tasks.count("neighbourhood")) == ("resident" not in given)
+
+
+@pytest.mark.parametrize("negatives", ["uniform", "batch", "local"])
+def test_scheduled_batches_of_a_relation(typed, negatives):
+    pairs = np.stack([np.arange(50), np.arange(50) * 7 % 240 + 180], axis=1)
+    given = {
+        "edges": pairs,
+        "relation": "writes",
+        "fanouts": [3, 2],
+        "batch_size": 16,
+        "negatives": negatives,
+    }
+    scheduled = typed.link_loader(**given, num_negatives=2, scheduled=True, threads=2)
+    for one, other in zip(typed.link_loader(**given, num_negatives=2), scheduled, strict=True):
+        assert len(one.edge_label) == 3 * one.batch_size
+        same_of_types(one, other)
+
+
+def test_a_sampler_of_ones_own_is_for_graphs_without_types(typed):
+    with pytest.raises(fp.ParameterError, match="neighbourhood: it is for graphs without types"):
+        typed.loader(fanouts=[2], scheduled=True, neighbourhood=print)

@@ -8,6 +8,7 @@ import pytest
 
 import fastpart as fp
 from fastpart.cli import main
+from typed_graphs import Typed
 
 DATA = Path(__file__).parents[2] / "shared" / "data"
 
@@ -201,3 +202,51 @@ def test_command_line(planted, tmp_path, capsys):
     assert facts["n"] == 2000
     assert facts["bytes_per_entry"] < facts["bytes_per_entry_before"]
     assert main(["order", str(planted.path)]) == 2
+
+
+# Graphs with types.
+
+
+def with_types(folder):
+    """Write papers in clusters, whose ids are shuffled, and authors that write within one cluster."""
+    random, papers, authors, clusters = np.random.default_rng(3), 600, 300, 20
+    of_paper, of_author = (random.integers(0, clusters, n) for n in (papers, authors))
+    members = [np.flatnonzero(of_paper == each) for each in range(clusters)]
+    cites = [(u, random.choice(members[of_paper[u]])) for u in range(papers) for _ in range(4)]
+    writes = [(a, random.choice(members[of_author[a]])) for a in range(authors) for _ in range(6)]
+    relations = [("cites", "paper", "paper", "merged", cites), ("writes", "author", "paper", True, writes)]
+    return Typed([("author", authors), ("paper", papers)], relations).graph(folder)
+
+
+def test_types_stay_ranges(tmp_path):
+    graph = with_types(tmp_path)
+    ordering = fp.order(graph, out=tmp_path / "ordered.bin", threads=1)
+    check(ordering, graph, records_of(graph))
+    assert (ordering.graph.types, ordering.graph.relations) == (graph.types, graph.relations)
+    for each in graph.types:
+        assert sorted(ordering.ids[each.first : each.range.stop].tolist()) == list(each.range)
+    assert ordering.bytes_per_entry < ordering.bytes_per_entry_before
+    assert packed(records_of(graph), 900) == pytest.approx(ordering.bytes_per_entry_before)
+    assert packed(records_of(ordering.graph), 900) == pytest.approx(ordering.bytes_per_entry)
+    writes = slice(graph.relations[1].first, None)  # authors have no edges among themselves
+    near = [
+        np.abs(np.diff(records_of(each)[writes, 1].astype(int))).mean() for each in (graph, ordering.graph)
+    ]
+    assert near[1] < near[0]
+    ordering.graph.identify()  # refuses records whose ends are not of the types of their relation
+    same = fp.order(graph, out=tmp_path / "same.bin", threads=2)
+    np.testing.assert_array_equal(same.ids, ordering.ids)
+
+
+def test_parts_lie_within_types(tmp_path):
+    graph = with_types(tmp_path)
+    partition = fp.spring(graph, k=3)
+    ordering = fp.order(graph, partition, out=tmp_path / "ordered.bin")
+    moved = ordering.apply(partition)
+    for each in graph.types:
+        assert np.all(np.diff(moved.assignment[each.first : each.range.stop]) >= 0)
+    np.testing.assert_array_equal(ordering.restore(moved).assignment, partition.assignment)
+    before, after = (fp.evaluate(g, p) for g, p in ((graph, partition), (ordering.graph, moved)))
+    assert before.relations.equals(after.relations)
+    moved.save(tmp_path / "parts", graph=ordering.graph)
+    assert [each.name for each in fp.open_partition(tmp_path / "parts").parts[0].types] == ["author", "paper"]

@@ -7,7 +7,7 @@ import fastpart as fp
 
 torch = pytest.importorskip("torch")
 
-from fastpart.loading.cached_rows import most_accessed_rows, own_rows  # noqa: E402
+from fastpart.loading.cached_rows import most_accessed_rows  # noqa: E402
 from fastpart.measures.ranking import Epoch  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.method_options import SampledOptions  # noqa: E402
@@ -60,21 +60,27 @@ def test_they_change_no_batch_and_no_count_of_a_rank(parts, cache, room):
 
 def test_as_many_rows_stay_as_have_room(parts):
     for room, count in [(ROW - 1, None), (7 * ROW, 7), (10**9, 300)]:
-        kept = parts.loader(fanouts=FANOUTS, resident=room).fetching.resident
+        kept = parts.loader(fanouts=FANOUTS, resident=room).fetching.of_type[""].resident
         assert (None if kept is None else len(kept.index.ids)) == count
     rank = {"rank": 1, "world_size": 3}
     own = parts.parts[1].num_inner
-    assert len(parts.loader(fanouts=FANOUTS, resident="1M", **rank).fetching.resident.index.ids) == own
+    assert (
+        len(parts.loader(fanouts=FANOUTS, resident="1M", **rank).fetching.of_type[""].resident.index.ids)
+        == own
+    )
     cached = parts.loader(fanouts=FANOUTS, resident="1M", cache=0.2, **rank)
-    assert len(cached.fetching.resident.index.ids) == own + len(cached.fetching.cached.ids) > own
+    assert (
+        len(cached.fetching.of_type[""].resident.index.ids)
+        == own + len(cached.fetching.of_type[""].cached.ids)
+        > own
+    )
 
 
 def test_the_most_accessed_rows_stay(parts):
     topology, own = parts._topology, np.array([False, True, False])
     seeds = parts.loader(fanouts=FANOUTS)._seeds.rows
-    epoch, rows = Epoch(seeds, FANOUTS, SIZE), own_rows(topology.starts, own)
     start, end = topology.starts[1:3]
-    assert rows.tolist() == list(range(start, end))
+    epoch, rows = Epoch(seeds, FANOUTS, SIZE), np.arange(start, end, dtype=np.uint32)
     kept = most_accessed_rows(topology, own, rows, 10, epoch)
     mine = seeds[(seeds >= start) & (seeds < end)]
     score = topology.accesses(mine, FANOUTS, num_seeds=len(seeds), batch_size=SIZE)
@@ -133,5 +139,5 @@ def test_they_change_no_loss(tmp_path):
 def test_workers_keep_them(tmp_path):
     dataset = Dataset(planted(tmp_path, k=2))
     options = SampledOptions(batch_size=100, fanouts=(4, 3), ahead=1, timeout=9.0, resident=10**6)
-    kept = Neighbours(dataset, options, 10**6, False, None)._loader.fetching.resident
+    kept = Neighbours(dataset, options, 10**6, False, None)._loader.fetching.of_type[""].resident
     assert len(kept.index.ids) == dataset.topology.num_vertices

@@ -62,7 +62,7 @@ def test_rows_of_a_source_of_your_own_stay_on_the_device(parts):
     other = parts.loader(**given)
     other.fetching.here = Dictionary(parts)
     other.keep(torch.device("cpu"), 20 * 6 * 8)
-    assert len(other.fetching.resident.index.ids) == 20
+    assert len(other.fetching.of_type[""].resident.index.ids) == 20
     same(parts.loader(**given), other)
 
 

@@ -11,9 +11,10 @@ from trainable import planted
 torch = pytest.importorskip("torch")
 
 from fastpart.train.batches import batches, saint  # noqa: E402
-from fastpart.train.data import Dataset, LocalGraph  # noqa: E402
+from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.graphs.rows import Rows  # noqa: E402
 from fastpart.train.learning.steps import batches_of  # noqa: E402
+from fastpart.train.local_graph import LocalGraph  # noqa: E402
 from fastpart.train.options import Options  # noqa: E402
 
 KINDS = {"neighbour": "graphsage", "cluster": "clustergcn", "saint": "graphsaint"}

@@ -102,6 +102,28 @@ def test_rows_of_a_type_have_the_ids_of_its_vertices(tmp_path):
         assert ids.tolist() == list(chain(*(part.of_type(name).inner for part in stored.parts)))
 
 
+def test_rows_of_several_types_lie_type_after_type_in_each_part(tmp_path):
+    stored = saved_in(tmp_path, 3)
+    both = TypeVertices(stored, "author", "field")
+    parts = [[part.of_type(name).inner for name in ("author", "field")] for part in stored.parts]
+    assert both.ids_of(np.arange(both.starts[-1], dtype=np.uint32)).tolist() == list(chain(*chain(*parts)))
+    for number, name in enumerate(("author", "field")):
+        alone = TypeVertices(stored, name)
+        every = np.arange(alone.starts[-1], dtype=np.uint32)
+        rows = both.rows_of(name, every)
+        assert rows.dtype == np.uint32
+        assert np.array_equal(both.ids_of(rows), alone.ids_of(every))
+        for index, of_part in enumerate(parts):
+            of_type = np.concatenate(of_part)[both.within(name, index)]
+            assert np.array_equal(of_type, of_part[number])
+
+
+def test_rows_of_an_earlier_version_are_told(tmp_path):
+    learned = learned_of(saved_in(tmp_path, 2), tmp_path / "run")
+    with pytest.raises(fp.ParameterError, match="resume: the learned rows were saved by an earlier version"):
+        learned.load({"best": 0.5, "types": {"author": {"steps": 1, "slot": 0}}})
+
+
 def steps(learned, count, first=0):
     """Let rows follow what depends on their values, and return the last of them."""
     rows = {"author": np.array([3, 0, 3, 17, 39], np.uint32), "field": np.array([], np.uint32)}
@@ -148,7 +170,7 @@ def test_damaged_rows_are_told(tmp_path):
     stored = saved_in(tmp_path, 2)
     learned = learned_of(stored, tmp_path / "run")
     learned.save()
-    file = tmp_path / "run" / "types/author/embeddings/first/part-00001.npy"
+    file = tmp_path / "run" / "embeddings/first/part-00001.npy"
     np.save(file, np.zeros((4, 1, 4), np.float32))
     with pytest.raises(fp.GraphFormatError, match=r"part-00001\.npy"):
         learned_of(stored, tmp_path / "run").load(learned.state())

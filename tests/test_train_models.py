@@ -12,8 +12,9 @@ from trainable import planted
 torch = pytest.importorskip("torch")
 
 from fastpart.train.batches import batches, neighbour  # noqa: E402
-from fastpart.train.data import Dataset, LocalGraph  # noqa: E402
+from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.graphs.rows import Rows  # noqa: E402
+from fastpart.train.local_graph import LocalGraph  # noqa: E402
 from fastpart.train.models import MODELS, build, sampling_of  # noqa: E402
 from fastpart.train.options import Options  # noqa: E402
 from fastpart.train.scores import Task  # noqa: E402

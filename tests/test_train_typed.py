@@ -86,9 +86,61 @@ def test_what_does_not_fit_is_told(tmp_path, given, message):
 
 def test_other_methods_name_the_one_that_trains(tmp_path):
     typed_parts(tmp_path, 2)
-    for method in (fp.train.full, fp.train.sdt, fp.train.bytegnn):
+    for method in (fp.train.full, fp.train.armada, fp.train.sancus, fp.train.bytegnn):
         with pytest.raises(fp.ParameterError, match=r"sampled"):
             method(tmp_path / "parts", epochs=1)
+
+
+WHOLE = {"dropout": 0.0, "hidden": 8, "precision": "float64", "epochs": 4, "lr": 0.02}
+
+
+@pytest.mark.parametrize("model", ["rgcn", "rgat", "hgt", "heterosage"])
+def test_averaging_over_whole_neighbourhoods_is_training_on_the_whole_graph(tmp_path, model):
+    for k in (1, 2):
+        typed_parts(tmp_path / f"{k}", k, halo_hops=2, halo_features=k == 2)
+    parts = [tmp_path / f"{k}" / "parts" for k in (1, 2)]
+    whole = fp.train.sampled(parts[0], model=model, workers=1, fanouts=[-1, -1], **WHOLE)
+    one = fp.train.sdt(parts[0], model=model, workers=1, **WHOLE)
+    two = fp.train.sdt(parts[1], model=model, workers=2, average="gradients", **WHOLE)
+    for run in (one, two):
+        for name in ("loss", "val_accuracy"):
+            assert np.allclose(run.history[name], whole.history[name], rtol=1e-6, atol=0)
+        assert run.summary["test_accuracy"] == whole.summary["test_accuracy"]
+
+
+def test_averages_of_copies_over_types(tmp_path):
+    """Copies begin with the same weights, so the first loss is that of the whole graph. Halos may be incomplete."""
+    for k, hops in ((1, 1), (3, 2), (4, 1)):
+        typed_parts(tmp_path / f"{k}", k, halo_hops=hops)
+    one, three, four = (fp.train.sdt(tmp_path / f"{k}" / "parts", model="rgcn", **WHOLE) for k in (1, 3, 4))
+    assert three.history["loss"][0] == pytest.approx(one.history["loss"][0], rel=1e-6)
+    assert three.history["loss"][3] != pytest.approx(one.history["loss"][3], rel=1e-6)
+    assert four.history["loss"][3] < four.history["loss"][0]
+    again = fp.train.sdt(tmp_path / "4" / "parts", model="rgcn", workers=1, **WHOLE)
+    assert np.allclose(again.history["loss"], four.history["loss"], rtol=1e-6)
+    assert len(one.predict(tmp_path / "4" / "parts")) == 240
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"parts": 3}, "parts: a graph with types is not partitioned again"),
+        ({"parts": "auto", "memory_per_worker": "1G"}, "parts: a graph with types is not partitioned again"),
+        ({"batch_size": 10}, "batch_size: batches of a part are sampled without types"),
+        ({"model": "graphsage"}, "model: the graph has types"),
+        ({"target": "author"}, "holds no labels, no splits of 'author'"),
+    ],
+)
+def test_averaging_refuses_by_name_what_it_does_not_do_over_types(tmp_path, given, message):
+    typed_parts(tmp_path, 2)
+    with pytest.raises(fp.ParameterError, match=message):
+        fp.train.sdt(tmp_path / "parts", **{"model": "rgcn", "epochs": 1, **given})
+
+
+def test_averaging_needs_features_of_all_types(tmp_path):
+    typed_parts(tmp_path, 2, widths={"field": 2, "paper": 5})
+    with pytest.raises(fp.ParameterError, match=r"source: author have no features, .* learned rows"):
+        fp.train.sdt(tmp_path / "parts", model="rgcn", epochs=1)
 
 
 def test_a_graph_without_types_has_no_target(tmp_path):

@@ -9,7 +9,7 @@ from typed_training import typed_parts
 
 torch = pytest.importorskip("torch")
 
-from fastpart.loading.typed.batch import TypedBatch  # noqa: E402
+from fastpart.loading import TypedBatch  # noqa: E402
 from fastpart.train import inference as module  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.graphs.rows import layers_of  # noqa: E402

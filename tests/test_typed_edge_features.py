@@ -11,7 +11,7 @@ from typed_graphs import authors, typed_graphs
 
 torch = pytest.importorskip("torch")
 
-from fastpart.loading.typed import edge_features as module  # noqa: E402
+from fastpart.loading import edge_rows as module  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

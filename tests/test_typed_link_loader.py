@@ -119,8 +119,11 @@ def test_pairs_may_be_given(stored):
     ("given", "message"),
     [
         ({}, "relation: the graph has cites, has_topic, writes. Name the relation"),
-        ({"relation": "likes"}, "relation: 'likes' is none of cites, has_topic, writes"),
-        ({"relation": "rev_writes"}, "It is the reverse of one"),
+        (
+            {"relation": "likes"},
+            "relation: unknown relation 'likes'. The relations are cites, has_topic, writes",
+        ),
+        ({"relation": "rev_writes"}, "this is the reverse of one"),
         ({"relation": "writes", "edges": "other"}, "no edge split 'other'"),
     ],
 )

@@ -22,7 +22,6 @@ def stored(tmp_path_factory):
 
 
 REFUSED = {
-    "order": lambda p, out: fp.order(graph_of(p), out=out / "o.bin"),
     "glt": lambda p, out: fp.export.glt(p.folder, out / "glt"),
 }
 

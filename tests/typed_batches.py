@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from fastpart.loading.typed.batch import TypedBatch
+from fastpart.loading import TypedBatch
 from fastpart.train.scores import TypedTask
 
 

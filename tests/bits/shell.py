@@ -24,7 +24,7 @@ from .stable import digests_of_json, stable, stable_text
 SCHEMAS = Path(__file__).parents[1] / "data" / "schemas"
 
 FAMILIES = ("", "generate", "export", "partition", "train")
-TRAINING = (*METHODS, "links", "embeddings", "compare")
+TRAINING = (*METHODS, "links", "edges", "embeddings", "compare")
 HELP = tuple(
     f"fastpart {verb}".strip()
     for verb in (*FAMILIES, *COMMANDS, "conversions", *(f"train {name}" for name in TRAINING))

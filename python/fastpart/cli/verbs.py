@@ -440,6 +440,14 @@ _VERBS: dict[str, Verb | Family] = {
                 "train links parts/ --embeddings 64 --decoder mlp --negatives batch -o run/    # without features",
                 (_LOG,),
             ),
+            "edges": Verb(
+                _TRAINING,
+                ("train.edges",),
+                {"source": "A partition directory with labels of edges."},
+                "train edges parts/ --epochs 20 --patience 3 -o run/\n"
+                "train edges parts/ --model gatv2 --predictions classes.npy    # of all records",
+                (_LOG, Option("predictions", "StrPath", None, doc="A .npy for the class of every record.")),
+            ),
             "embeddings": Verb(
                 _TRAINING,
                 ("train.embeddings",),

@@ -1,4 +1,4 @@
-"""Labels and splits of vertices, from arrays and files."""
+"""Labels and splits of vertices and of records, from arrays and files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Mapping
 from difflib import get_close_matches
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,13 +20,16 @@ from .notes import log
 from .parsing import Archive, mapped
 from .vertex_tables import (
     InOrder,
+    column_of_records,
     file_of,
     in_order,
     is_matrix,
     labels_in,
+    labels_in_column,
     members_in,
     numbers_of_vertices,
     splits_in,
+    splits_in_column,
     table_of,
     table_of_words,
 )
@@ -36,6 +39,25 @@ SPLITS = ("train", "val", "test")
 _NAMES = {"train": ("train",), "val": ("val", "valid", "validation"), "test": ("test",)}
 """Names of the splits in mappings and archives."""
 
+
+EDGE_LABELS, EDGE_LABEL_SPLITS = "edge_labels", "edge_label_splits"
+"""The parameters with labels of records, and with splits of them. Their arrays and entries have the same names."""
+
+EDGE_MASKS = tuple(f"edge_label_{name}" for name in SPLITS)
+"""The arrays of the splits of records."""
+
+
+class _Items(NamedTuple):
+    """Items that have labels and splits: the parameters of both, and the words for one item and for several."""
+
+    labels: str
+    splits: str
+    one: str
+    several: str
+
+
+_OF_VERTICES = _Items("labels", "splits", "vertex", "vertices")
+_OF_RECORDS = _Items(EDGE_LABELS, EDGE_LABEL_SPLITS, "record", "records")
 
 Labels = npt.NDArray[np.int64] | npt.NDArray[np.uint8] | npt.NDArray[np.float32]
 
@@ -58,32 +80,50 @@ def labels_of(labels: Any, n: int, ids: Ids = ()) -> Labels:
         array = labels_in(words, n, ids)
     elif table is None:
         in_order("labels", ids)
+    return _labels(_OF_VERTICES, array, n, copy=of_file)
+
+
+def labels_of_records(labels: Any, m: int) -> Labels:
+    """Return the label of each record, as :func:`labels_of` does for vertices. Records have no ids."""
+    if (table := table_of(EDGE_LABELS, labels)) is not None:
+        matrix = is_matrix(table, ())
+        labels = table.frame.to_numpy() if matrix else labels_in_column(column_of_records(table), EDGE_LABELS)
+    of_file = isinstance(labels, str | bytes | os.PathLike)
+    array = _load(EDGE_LABELS, labels) if of_file else np.asarray(labels)
+    if isinstance(array, np.ndarray) and (words := table_of_words(EDGE_LABELS, array)) is not None:
+        array = labels_in_column(words.frame.to_series(), EDGE_LABELS)
+    return _labels(_OF_RECORDS, array, m, copy=of_file)
+
+
+def _labels(items: _Items, array: npt.NDArray[Any] | Archive, n: int, copy: bool) -> Labels:
+    """Return labels that are of the items, in the type that they are stored in."""
+    name = items.labels
     if not isinstance(array, np.ndarray):
         raise ParameterError(
-            "labels: the file is an archive of several arrays. Pass the array with the labels"
+            f"{name}: the file is an archive of several arrays. Pass the array with the labels"
         )
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim not in (1, 2) or 0 in array.shape[1:]:
         raise ParameterError(
-            f"labels: shape {array.shape}, expected one label per vertex, or (n, classes) of 0 and 1, or (n, width) "
-            "of targets of a regression"
+            f"{name}: shape {array.shape}, expected one label per {items.one}, or (n, classes) of 0 and 1, or "
+            "(n, width) of targets of a regression"
         )
-    match_vertices("labels", len(array), n)
+    _match(items, name, len(array), n)
     if array.ndim == 2:
-        return _multilabel(array)
+        return _multilabel(items, array)
     if array.dtype.kind == "f":
         unlabelled = np.isnan(array)
         whole = np.where(unlabelled, -1, array)
         if not np.array_equal(whole, np.trunc(whole)):
-            return _targets(array)
+            return _targets(items, array)
         array = whole
     elif array.dtype.kind not in "iub":
-        raise TypeError(f"labels: expected integers (-1 for unlabelled), got dtype {array.dtype}")
+        raise TypeError(f"{name}: expected integers (-1 for unlabelled), got dtype {array.dtype}")
     # Casting would wrap silently.
     if array.size and array.dtype.kind in "uf" and not (array.min() >= -(2**63) and array.max() < 2**63):
-        raise ParameterError("labels: values must fit in int64")
-    return array.astype(np.int64, order="C", copy=of_file)  # a map would show later changes of the file
+        raise ParameterError(f"{name}: values must fit in int64")
+    return array.astype(np.int64, order="C", copy=copy)  # a map would show later changes of the file
 
 
 def known_of(labels: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
@@ -94,26 +134,29 @@ def known_of(labels: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     return np.ones(len(labels), np.bool_) if labels.ndim == 2 else np.asarray(labels >= 0)
 
 
-def _targets(array: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+def _targets(items: _Items, array: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
     """Return the targets of a regression, of which NaN is none."""
     with np.errstate(over="ignore"):
         targets = np.ascontiguousarray(array, np.float32)
     if np.isinf(targets).any():
-        vertex = np.flatnonzero(np.isinf(targets).reshape(len(targets), -1).any(1))[0]
-        raise ParameterError(f"labels: the target of vertex {vertex} is infinite, or too large for float32")
+        item = np.flatnonzero(np.isinf(targets).reshape(len(targets), -1).any(1))[0]
+        raise ParameterError(
+            f"{items.labels}: the target of {items.one} {item} is infinite, or too large for float32"
+        )
     return targets
 
 
-def _multilabel(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | npt.NDArray[np.float32]:
+def _multilabel(items: _Items, array: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | npt.NDArray[np.float32]:
+    name, one = items.labels, items.one
     if array.dtype.kind not in "iubf":
-        raise TypeError(f"labels: expected 0 and 1, or bool, of shape (n, classes), got dtype {array.dtype}")
+        raise TypeError(f"{name}: expected 0 and 1, or bool, of shape (n, classes), got dtype {array.dtype}")
     ones = np.equal(array, 1)
     if array.dtype.kind == "f" and np.any(np.isfinite(array) & (array != np.trunc(array))):
-        return _targets(array)
+        return _targets(items, array)
     if not np.all(ones | np.equal(array, 0)):
         raise ParameterError(
-            f"labels: expected 0 and 1 in an array of shape {array.shape}. Pass one integer per vertex for one class, "
-            "or one row of 0 and 1 for several. A vertex without known classes belongs to no split. Targets of a "
+            f"{name}: expected 0 and 1 in an array of shape {array.shape}. Pass one integer per {one} for one class, "
+            f"or one row of 0 and 1 for several. A {one} without known classes belongs to no split. Targets of a "
             "regression have fractions"
         )
     multilabel: npt.NDArray[np.uint8] = ones.view(np.uint8)
@@ -139,7 +182,7 @@ def weights_of(text: str, n: int, ids: Ids = ()) -> npt.NDArray[Any] | InOrder:
     if name not in SPLITS:
         return np.asarray(loaded[name])
     mask = np.zeros(n, dtype=bool)
-    mask[_ids(name, loaded[name], n)] = True
+    mask[_ids(_OF_VERTICES, name, loaded[name], n)] = True
     return mask
 
 
@@ -183,33 +226,55 @@ def splits_of(
     if isinstance(splits, str | bytes | os.PathLike):
         splits = _load("splits", splits)
     if not isinstance(splits, Mapping):
-        raise TypeError("splits: expected a mapping, a .npz or a table with train, val and test")
+        raise TypeError(_NO_SPLITS.format("splits"))
     if split is not None:
         split = parameters.integer("split", split, 0, 2**31)
     found = {
         name: _row_of(splits, key, split, n, ids) if key.endswith("_masks") else _members(key, splits, n, ids)
-        for name, key in _keys_of(splits, split).items()
+        for name, key in _keys_of(_OF_VERTICES, splits, split).items()
     }
-    _warn_of_common(found, n, about)
+    _warn_of_common(_OF_VERTICES, found, n, about)
     return found
 
 
-def _warn_of_common(splits: Mapping[str, npt.NDArray[np.int64]], n: int, about: str) -> None:
-    """Warn of vertices in two splits. A model has seen them before it is scored on them."""
+def splits_of_records(splits: Any, m: int, about: str = "") -> dict[str, npt.NDArray[np.int64]]:
+    """Return the records of each split, as :func:`splits_of` does for vertices. Records have no ids."""
+    name = EDGE_LABEL_SPLITS
+    if (table := table_of(name, splits)) is not None:
+        column = column_of_records(table, split=True)
+        _match(_OF_RECORDS, name, len(column), m)
+        return splits_in_column(table, column, np.arange(m), "record")
+    if isinstance(splits, str | bytes | os.PathLike):
+        splits = _load(name, splits)
+    if not isinstance(splits, Mapping):
+        raise TypeError(_NO_SPLITS.format(name))
+    found = {
+        split: _ids(_OF_RECORDS, key, _entries(_OF_RECORDS, splits, key, m), m)
+        for split, key in _keys_of(_OF_RECORDS, splits, None).items()
+    }
+    _warn_of_common(_OF_RECORDS, found, m, about)
+    return found
+
+
+_NO_SPLITS = "{}: expected a mapping, a .npz or a table with train, val and test"
+
+
+def _warn_of_common(items: _Items, splits: Mapping[str, npt.NDArray[np.int64]], n: int, about: str) -> None:
+    """Warn of items in two splits. A model has seen them before it is scored on them."""
     bits = split_bits(splits, n)
     for one, other in combinations(splits, 2):
         both = (1 << SPLITS.index(one)) | (1 << SPLITS.index(other))
         common = np.flatnonzero((bits & both) == both)
         if len(common):
-            vertices = "vertex" if len(common) == 1 else f"{len(common)} vertices, the first of them"
+            shared = items.one if len(common) == 1 else f"{len(common)} {items.several}, the first of them"
             warn(
-                f"{about}splits: {one} and {other} share {vertices} {common[0]}. The scores of {other} count vertices "
-                f"that {one} has used already. Take them out of one of both splits",
+                f"{about}{items.splits}: {one} and {other} share {shared} {common[0]}. The scores of {other} count "
+                f"{items.several} that {one} has used already. Take them out of one of both splits",
                 GraphWarning,
             )
 
 
-def _keys_of(splits: Mapping[Any, Any], split: int | None) -> dict[str, str]:
+def _keys_of(items: _Items, splits: Mapping[Any, Any], split: int | None) -> dict[str, str]:
     """Return the key of each split. Refuse keys that may be meant as a split, and note others."""
     found = {}
     for name, names in _NAMES.items():
@@ -217,21 +282,21 @@ def _keys_of(splits: Mapping[Any, Any], split: int | None) -> dict[str, str]:
         if not given and split is not None:
             given = [key for key in map("{}_masks".format, names) if key in splits]
         if len(given) > 1:
-            raise ParameterError(f"splits: {' and '.join(given)} name the same split. Keep one")
+            raise ParameterError(f"{items.splits}: {' and '.join(given)} name the same split. Keep one")
         if given:
             found[name] = given[0]
     ignored = sorted(str(key) for key in splits if key not in found.values())
     if refused := [key for key in ignored if _may_be_meant(key, found)]:
         hint = (
             f"Choose a row of the masks with {arg('split')}"
-            if refused[0].endswith("_masks")
+            if refused[0].endswith("_masks") and items is _OF_VERTICES
             else "Name them train, val (or valid, validation) and test, and leave out other splits"
         )
-        raise ParameterError(f"splits: unknown name {refused[0]!r}. {hint}")
+        raise ParameterError(f"{items.splits}: unknown name {refused[0]!r}. {hint}")
     if not found:
-        raise ParameterError(f"splits: none of train, val, test in {ignored}")
+        raise ParameterError(f"{items.splits}: none of train, val, test in {ignored}")
     if ignored:
-        log.info("splits: ignored %s", ", ".join(ignored))
+        log.info("%s: ignored %s", items.splits, ", ".join(ignored))
     return found
 
 
@@ -242,10 +307,12 @@ def _may_be_meant(key: str, found: Mapping[str, str]) -> bool:
     return word.startswith(SPLITS) or bool(get_close_matches(word, sum(_NAMES.values(), ())))
 
 
-def _entries(splits: Mapping[Any, Any], key: str, n: int) -> npt.NDArray[Any]:
+def _entries(items: _Items, splits: Mapping[Any, Any], key: str, n: int) -> npt.NDArray[Any]:
     """Return ids or masks. Those of an archive are unpacked only if their number can be right."""
     if isinstance(splits, Archive) and max(splits.shape(key)[-1:], default=0) > n:
-        raise ParameterError(f"splits: {key} has shape {splits.shape(key)}, but there are {n} vertices")
+        raise ParameterError(
+            f"{items.splits}: {key} has shape {splits.shape(key)}, but there are {n} {items.several}"
+        )
     return np.asarray(splits[key])
 
 
@@ -253,37 +320,38 @@ def _members(key: str, splits: Mapping[Any, Any], n: int, ids: Ids) -> npt.NDArr
     """Return the vertices of a split, from their ids, their numbers or a mask."""
     name = f"splits: {key}"
     table = None if isinstance(splits, Archive) else table_of(name, splits[key])
-    array = np.empty(0) if table is not None else _entries(splits, key, n)
+    array = np.empty(0) if table is not None else _entries(_OF_VERTICES, splits, key, n)
     table = table or table_of_words(name, array)
     if table is not None:
         return members_in(table, n, ids)
     in_order(name, ids, numbers=array.dtype != bool)
-    return _ids(key, array, n)
+    return _ids(_OF_VERTICES, key, array, n)
 
 
 def _row_of(
     splits: Mapping[Any, Any], key: str, split: int | None, n: int, ids: Ids
 ) -> npt.NDArray[np.int64]:
     in_order(f"splits: {key}", ids)
-    rows = _entries(splits, key, n)
+    rows = _entries(_OF_VERTICES, splits, key, n)
     if rows.ndim != 2 or split is None or split >= len(rows):
         raise ParameterError(f"split: {split}, but {key} has shape {rows.shape}")
-    return _ids(key, rows[split].astype(bool), n)
+    return _ids(_OF_VERTICES, key, rows[split].astype(bool), n)
 
 
-def _ids(name: str, array: npt.NDArray[Any], n: int) -> npt.NDArray[np.int64]:
+def _ids(items: _Items, key: str, array: npt.NDArray[Any], n: int) -> npt.NDArray[np.int64]:
+    name = f"{items.splits}: {key}"
     if array.ndim != 1:
-        raise ParameterError(f"splits: {name}: expected ids or a mask of length n, got shape {array.shape}")
+        raise ParameterError(f"{name}: expected ids or a mask of length n, got shape {array.shape}")
     if array.dtype == bool:
-        match_vertices(f"splits: {name}", len(array), n)
+        _match(items, name, len(array), n)
         return np.flatnonzero(array).astype(np.int64)
     if array.dtype.kind not in "iu" and array.size:
-        raise TypeError(f"splits: {name}: expected integer ids or a bool mask, got dtype {array.dtype}")
+        raise TypeError(f"{name}: expected integer ids or a bool mask, got dtype {array.dtype}")
     outside = np.flatnonzero((array < 0) | (array >= n)) if array.size else array
     if len(outside):
-        raise ParameterError(f"splits: {name} holds the id {array[int(outside[0])]}, outside 0..{n - 1}")
+        raise ParameterError(f"{name} holds the id {array[int(outside[0])]}, outside 0..{n - 1}")
     ids = np.ascontiguousarray(array, dtype=np.int64)
-    refuse_repeated(f"splits: {name}", ids)
+    refuse_repeated(name, ids)
     return ids
 
 
@@ -309,6 +377,16 @@ def match_vertices(name: str, rows: int, n: int) -> None:
         else "Give one row per vertex, or a table with a column of ids"
     )
     raise ParameterError(f"{name}: {rows} rows for {n} vertices. {remedy}")
+
+
+def match_records(name: str, rows: int, m: int) -> None:
+    """Refuse rows of another number than m."""
+    if rows != m:
+        raise ParameterError(f"{name}: {rows} rows for {m} records. Expected one row per record")
+
+
+def _match(items: _Items, name: str, rows: int, count: int) -> None:
+    (match_vertices if items is _OF_VERTICES else match_records)(name, rows, count)
 
 
 def arrays_of(name: str, file: Any) -> Archive:

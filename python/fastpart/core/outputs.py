@@ -41,6 +41,8 @@ KINDS: Mapping[str, str] = {
     "splits": "splits",
     "times": "times",
     "edge_features": "features of edges",
+    "edge_labels": "labels of edges",
+    "edge_label_splits": "splits of labelled edges",
     "edge_times": "times of edges",
     "edge_splits": "splits of edges",
     "split": "splits",

@@ -374,13 +374,21 @@ def _may_be_ids(dtype: Any, ids: Ids) -> bool:
 def labels_in(table: Table, n: int, ids: Ids) -> npt.NDArray[Any]:
     """Return the label of each vertex: int64, where -1 is none, or float64, where NaN is none."""
     vertices, columns = matched(table, n, ids, _LABEL)
-    column = columns.to_series()
+    values = labels_in_column(columns.to_series())
+    labels: npt.NDArray[Any] = np.full(n, np.nan if values.dtype.kind == "f" else -1)
+    labels[slice(None) if vertices is None else vertices] = values
+    return labels
+
+
+def labels_in_column(column: pl.Series, name: str = "labels") -> npt.NDArray[Any]:
+    """Return the label of each row: int64, where -1 is none, or float64, where NaN is none."""
     values = numbers_of_text(column)
     if values is None:
         column = column.cast(pl.String)
         known = column.drop_nulls().unique().sort()
         log.info(
-            "labels: the %d values of column %s are numbered in their order",
+            "%s: the %d values of column %s are numbered in their order",
+            name,
             len(known),
             one_line(column.name),
         )
@@ -389,17 +397,20 @@ def labels_in(table: Table, n: int, ids: Ids) -> npt.NDArray[Any]:
     whole = values.dtype.is_integer()
     cast = values.cast(pl.Int64 if whole else pl.Float64, strict=False)
     if cast.null_count() != values.null_count():
-        raise ParameterError("labels: values must fit in int64")
-    labels: npt.NDArray[Any] = np.full(n, -1) if whole else np.full(n, np.nan)
-    labels[slice(None) if vertices is None else vertices] = cast.fill_null(-1 if whole else np.nan).to_numpy()
-    return labels
+        raise ParameterError(f"{name}: values must fit in int64")
+    return cast.fill_null(-1 if whole else np.nan).to_numpy()
 
 
 def splits_in(table: Table, n: int, ids: Ids) -> dict[str, Vertices]:
     """Return the vertices of train, val and test."""
     vertices, columns = matched(table, n, ids, _SPLIT)
-    vertices = np.arange(n) if vertices is None else vertices
-    column = columns.to_series()
+    return splits_in_column(table, columns.to_series(), np.arange(n) if vertices is None else vertices)
+
+
+def splits_in_column(
+    table: Table, column: pl.Series, items: Vertices, one: str = "vertex"
+) -> dict[str, Vertices]:
+    """Return the items of train, val and test, of which each row is one."""
     words = column.cast(pl.String).str.strip_chars().str.to_lowercase()
     words = pl.select(pl.when(words == "").then(None).otherwise(words)).to_series()
     found = {word for word in words.unique().to_list() if word is not None}
@@ -411,10 +422,22 @@ def splits_in(table: Table, n: int, ids: Ids) -> dict[str, Vertices]:
     splits = {name: np.empty(0, np.int64) for name in _NAMES if name in {_SPLITS[word] for word in found}}
     for name in splits:
         here = words.is_in([word for word, of in _SPLITS.items() if of == name]).fill_null(False)
-        splits[name] = np.sort(vertices[here.to_numpy()])
+        splits[name] = np.sort(items[here.to_numpy()])
     if not splits:
-        raise ParameterError(f"{table.column(column.name)} names no vertex")
+        raise ParameterError(f"{table.column(column.name)} names no {one}")
     return splits
+
+
+def column_of_records(table: Table, *, split: bool = False) -> pl.Series:
+    """Return the column of labels or of splits in a table with a row per record: by its name, or the only one."""
+    known = _SPLIT if split else _LABEL
+    names = table.frame.columns
+    found = names if len(names) == 1 else [name for name in names if name.strip().lower() in known]
+    if len(found) != 1:
+        raise ParameterError(
+            f"{table.where} has the columns {', '.join(map(one_line, names))}. Name one of them {known[0]!r}"
+        )
+    return table.frame[found[0]]
 
 
 def members_in(table: Table, n: int, ids: Ids) -> Vertices:

@@ -54,11 +54,11 @@ def pyg(
     pathlib.Path
         ``out``, for ``LocalGraphStore.from_partition`` and ``LocalFeatureStore.from_partition``. It holds
         ``META.json``, ``node_map.pt`` and ``edge_map.pt`` (int64: part of each id, -1 for ids m + r of loops, which do
-        not exist), and ``part_0/``, ... with ``graph.pt``, ``node_feats.pt`` (``x``) and ``edge_feats.pt``
-        (``edge_attr``). As in PyG's examples, it also holds ``label.pt`` (int64, one per vertex, or uint8 of shape
-        (n, classes) for multi-label tasks) and ``train-partitions/partition0.pt``, ... (the ids of the part's training
-        vertices, and likewise for ``val`` and ``test``). Data that the partition was saved without is left out. A part
-        without vertices has no ``node_feats.pt``, because PyG fails on empty ones.
+        not exist), and ``part_0/``, ... with ``graph.pt``, ``node_feats.pt`` (``x`` and ``time``) and ``edge_feats.pt``
+        (``edge_attr`` and ``edge_time``). As in PyG's examples, it also holds ``label.pt`` (int64, one per vertex, or
+        uint8 of shape (n, classes) for multi-label tasks) and ``train-partitions/partition0.pt``, ... (the ids of the
+        part's training vertices, and likewise for ``val`` and ``test``). Data that the partition was saved without is
+        left out. A part without vertices has no ``node_feats.pt``, because PyG fails on empty ones.
 
         Of a typed graph all ids count from 0 in each type and relation, and ``node_map/<type>.pt`` and
         ``edge_map/<source>__<relation>__<target>.pt`` hold the parts. ``part_0/data.pt``, ... hold the part for

@@ -1,9 +1,9 @@
 """Mini-batches of a vertex partition for any model of torch or PyG.
 
-:meth:`fastpart.VertexPartition.loader` makes a :class:`Loader`. Its batches are a :class:`Batch` each. For graphs with
-types it makes a :class:`TypedLoader`, with a :class:`TypedBatch` each.
-:meth:`fastpart.VertexPartition.link_loader` makes a :class:`LinkLoader`, with a :class:`LinkBatch` each. Without torch,
-the package can be imported, and its names say what to install.
+:meth:`fastpart.VertexPartition.loader` makes a :class:`Loader`. Its batches are a :class:`Batch` each, or a
+:class:`TypedBatch` for graphs with types. :meth:`fastpart.VertexPartition.link_loader` makes a :class:`LinkLoader`,
+with a :class:`LinkBatch` or a :class:`TypedLinkBatch` each. Without torch, the package can be imported, and its names
+say what to install.
 """
 
 from __future__ import annotations
@@ -28,8 +28,6 @@ __all__ = [
     "TypedBatch",
     "TypedBlock",
     "TypedLinkBatch",
-    "TypedLinkLoader",
-    "TypedLoader",
     "dropout",
     "link_loader",
     "loader",
@@ -38,14 +36,11 @@ __all__ = [
 ]
 
 if TYPE_CHECKING or find_spec("torch") is not None:
-    from .batch import Batch, Block
+    from .batch import Batch, Block, TypedBatch, TypedBlock
     from .dropout import dropout
     from .gradients import sum_gradients
-    from .links import LinkBatch, LinkLoader, link_loader
+    from .links import LinkBatch, LinkLoader, TypedLinkBatch, link_loader
     from .loader import Loader, loader
-    from .typed.batch import TypedBatch, TypedBlock
-    from .typed.links import TypedLinkBatch, TypedLinkLoader
-    from .typed.loader import TypedLoader
 else:
 
     def __getattr__(name: str) -> Any:

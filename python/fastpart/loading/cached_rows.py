@@ -128,12 +128,6 @@ def rows_to_cache(
     return most_needed_of_others(topology, part, held, scores, bytes_of_rows(partition))
 
 
-def own_rows(starts: npt.NDArray[np.int64], own: npt.NDArray[np.bool_]) -> RowIds:
-    """Return the rows of some parts, which ascend."""
-    rows = [np.arange(starts[part], starts[part + 1], dtype=np.uint32) for part in np.flatnonzero(own)]
-    return np.concatenate([np.empty(0, np.uint32), *rows])
-
-
 def most_accessed_rows(
     topology: _core.Topology, own: npt.NDArray[np.bool_], rows: RowIds, count: int, epoch: Epoch
 ) -> RowIds:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from itertools import chain, islice
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +19,7 @@ from .. import _core
 from ..core.pairs import distinct
 from ..errors import ParameterError, arg
 from ..partitions.coding import Coding
+from ..partitions.types import ONLY_TYPE
 from .ahead import Ahead, ended
 from .cached_rows import refuse_large
 from .planning.windows import PlannedRows
@@ -32,7 +35,7 @@ from .sample import SampledArrays
 
 
 class Nodes(Protocol):
-    """What has rows of features: the nodes of a batch, those of one type, or in-edges."""
+    """What has rows of features: the nodes of one type in a batch, or the in-edges of one relation."""
 
     @property
     def rows(self) -> npt.NDArray[Any]: ...  # noqa: D102
@@ -42,24 +45,16 @@ class Nodes(Protocol):
 
 AnyNodes = TypeVar("AnyNodes", bound=Nodes)
 
-FilledBatch = tuple[SampledArrays, Array | Tensor | None]
-"""A batch, and the features of its nodes."""
+Key = TypeVar("Key")
 
-
-class Needing(Protocol):
-    """What needs rows of features: the nodes of a batch, or its in-edges. ``features`` has them, if they were read."""
-
-    @property
-    def rows(self) -> npt.NDArray[Any]: ...  # noqa: D102
-    @property
-    def features(self) -> Array | None: ...  # noqa: D102
-
-
-N = TypeVar("N", bound=Needing)
+FilledBatch = tuple[SampledArrays, Any]
+"""A batch, and the features of its nodes, an array or a tensor: of a graph with types a mapping of them by type."""
 
 
 class Fetching:
-    """The features of batches, of nodes or of in-edges. It counts the rows of other ranks, and fetches those not here.
+    """The features of the nodes of one type, or of the in-edges of one relation.
+
+    It counts the rows of other ranks, and fetches those not here.
 
     Parameters
     ----------
@@ -226,7 +221,7 @@ class Fetching:
             if len(wanted) == together:
                 self._count(wanted)
                 wanted = []
-            yield batch, self._filled(batch)
+            yield batch, self.of_batch(batch)
         self._count(wanted)
 
     def _received(
@@ -247,9 +242,9 @@ class Fetching:
                 with self.counts.timed():
                     rows = self._count([self._absent(self._needed(batch.rows)) for batch in window])
                     found = Cached(RowIndex(rows), Owners(exchange, self._source, self.counts).rows(rows))
-                yield [(batch, self._filled(batch, found)) for batch in window]
+                yield [(batch, self.of_batch(batch, found)) for batch in window]
 
-    def _filled(self, batch: Nodes, found: Cached | None = None) -> Array | None:
+    def of_batch(self, batch: Nodes, found: Cached | None = None) -> Array | None:
         """Return the features of the nodes of a batch, but for resident ones."""
         with self.counts.timed():
             x, ids = batch.features, batch.rows
@@ -314,3 +309,146 @@ class Fetching:
             self.planned.close()
         if self._exchange is not None:
             self._exchange.close()
+
+
+class Fetchings(Generic[Key]):
+    """Where the features of each type or relation come from. In a graph without types there is one, of an empty name.
+
+    Parameters
+    ----------
+    of : mapping of Fetching
+        By type or relation. One without features only counts nothing.
+    """
+
+    def __init__(self, of: Mapping[Key, Fetching]) -> None:
+        self._of = dict(of)
+
+    @property
+    def by_messages(self) -> bool:
+        """Whether rows of the parts that are away come by messages."""
+        return any(fetching.by_messages for fetching in self._of.values())
+
+    def read_counts(self) -> dict[str, int]:
+        """Return what batches needed and read since the last call, of all together."""
+        counts: Counter[str] = Counter()
+        for fetching in self._of.values():
+            counts.update(fetching.read_counts())
+        return dict(counts)
+
+    def read_seconds(self) -> float:
+        """Return the seconds of fetching since the last call, beside those of the core."""
+        return sum(fetching.counts.read_seconds() for fetching in self._of.values())
+
+    def close(self) -> None:
+        """End the connections to other ranks."""
+        for fetching in self._of.values():
+            fetching.close()
+
+
+class NodeFetching(Fetchings[str]):
+    """Where the features of nodes come from.
+
+    Attributes
+    ----------
+    of_type : dict of Fetching
+        By type.
+    here : RowSource or None
+        That of the only type, in a graph without types.
+    """
+
+    @property
+    def of_type(self) -> dict[str, Fetching]:  # noqa: D102
+        return self._of
+
+    @property
+    def here(self) -> RowSource | None:  # noqa: D102
+        return self._of[ONLY_TYPE].here
+
+    @here.setter
+    def here(self, source: RowSource) -> None:
+        self._of[ONLY_TYPE].here = source
+
+    @property
+    def with_batches(self) -> _core.Features | list[_core.Features | None] | None:
+        """The files of each type that the core fills batches from while it makes them."""
+        found = [fetching.with_batches for fetching in self._of.values()]
+        return found[0] if ONLY_TYPE in self._of else found
+
+    def pack_of(self, epoch: int) -> _core.Pack | None:
+        """Return the packed rows of an epoch. None: there is no plan."""
+        return self._of[ONLY_TYPE].pack_of(epoch) if ONLY_TYPE in self._of else None
+
+    @property
+    def row_bytes(self) -> list[int]:
+        """Bytes of the features of a row, type by type."""
+        return [fetching.row_bytes for fetching in self._of.values()]
+
+    def counts_of_types(self) -> dict[str, dict[str, int]]:
+        """Return what batches needed and read since the last call, by type."""
+        return {name: fetching.read_counts() for name, fetching in self._of.items()}
+
+    def filled(self, batches: Iterator[SampledArrays], together: int, steps: int) -> Generator[FilledBatch]:
+        """Yield the batches with features. The rows of ``together`` batches are counted and fetched at a time."""
+        if ONLY_TYPE in self._of:
+            return self._of[ONLY_TYPE].filled(batches, together, steps)
+        stages = [
+            (name, fetching, partial(_of_type, number=number))
+            for number, (name, fetching) in enumerate(self._of.items())
+            if fetching.here is not None
+        ]
+        return chained(batches, stages, together, steps)
+
+
+View = Callable[[Any], tuple[npt.NDArray[Any], Array | None]]
+"""Returns of a batch which rows of features it needs, and the features if they were read."""
+
+Added = Generator[tuple[SampledArrays, dict[Key, Any]]]
+"""Batches with the features that were fetched for them."""
+
+
+def _of_type(batch: Any, number: int) -> tuple[RowIds, Array | None]:
+    return batch.rows[number], batch.features[number] if batch.features else None
+
+
+def chained(
+    batches: Iterator[SampledArrays],
+    stages: Sequence[tuple[Key, Fetching, View]],
+    together: int,
+    steps: int,
+) -> Added[Key]:
+    """Yield batches with the features that several fetch one after the other, each those of a view."""
+    stream: Added[Key] = _begun(batches)
+    for key, fetching, view in stages:
+        stream = _added(stream, key, fetching, view, together, steps)
+    return stream
+
+
+def _begun(batches: Iterator[SampledArrays]) -> Added[Any]:
+    with ended(batches):
+        for batch in batches:
+            yield batch, {}
+
+
+class _Viewed(NamedTuple):
+    """What a batch needs of one type or relation, and the batch with what was fetched for it so far."""
+
+    rows: npt.NDArray[Any]
+    features: Array | None
+    filled: tuple[SampledArrays, dict[Any, Any]]
+
+
+def _views(stream: Added[Key], view: View) -> Generator[_Viewed]:
+    with ended(stream):
+        for filled in stream:
+            yield _Viewed(*view(filled[0]), filled)
+
+
+def _added(
+    stream: Added[Key], key: Key, fetching: Fetching, view: View, together: int, steps: int
+) -> Added[Key]:
+    """Add what one of them fetches. It ends what it reads from, also in the thread that fetches ahead."""
+    views = _views(stream, view)
+    with ended(views), closing(fetching.filled(views, together, steps)) as found:
+        for viewed, x in found:
+            viewed.filled[1][key] = x
+            yield viewed.filled

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +14,13 @@ from torch import Tensor
 from ..core.calls import called_well
 from ..core.pairs import Keys, among, hashed, keys_of, undirected_keys
 from ..errors import ParameterError, arg
+from ..graphs.types import REVERSE
 from ..measures.ranking import Epoch
-from ..partitions.loader_options import LinkOptions, LoaderOptions
+from ..partitions.loader_options import Fanouts, LinkOptions, LoaderOptions
 from ..partitions.partition import VertexPartition
-from ..partitions.seeds import Seeds, Steps
-from .batch import Batch
+from ..partitions.seeds import Seeds, Steps, rank_of_part
+from ..partitions.types import ONLY_RELATION, EdgeKey, of_type, range_of_type
+from .batch import Batch, MiniBatch, TypedBatch
 from .loader import Loader
 from .making import ScheduledSource
 from .negatives import AllVertices, partners
@@ -28,6 +30,7 @@ from .timed_edges import EarlierVertices, times_of
 
 Ids = npt.NDArray[np.int64]
 RowIds = npt.NDArray[np.uint32]
+AnyBatch = TypeVar("AnyBatch", bound=MiniBatch)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,6 +58,36 @@ class LinkBatch(Batch):
         return (
             f"<LinkBatch: {self.batch_size} of {self.global_size} edges, {len(self.edge_label)} pairs, "
             f"{self.num_nodes} nodes, {self.num_edges} edges>"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TypedLinkBatch(TypedBatch):
+    """A mini-batch of edges of one relation to tell from negatives. It also has all of :class:`TypedBatch`.
+
+    The first level of its nodes are the ends of the edges and of their negatives, each once. The positives of the
+    global batch are not among the in-edges of the relation and of its reverse, with none of their parallel records.
+    ``batch_size`` and ``global_size`` count positives. ``input_type`` is the type of the targets.
+
+    Attributes
+    ----------
+    relation : tuple of str
+        Type of the sources, name of the relation, and type of the targets.
+    edge_label_index : torch.Tensor
+        int64, of shape (2, pairs): source and target of each pair, as places among the nodes of their types. The
+        positives come first, then the negatives of the first positive, those of the second one, and so on.
+    edge_label : torch.Tensor
+        float32, of shape (pairs,): 1 for positives, 0 for negatives.
+    """
+
+    relation: EdgeKey
+    edge_label_index: Tensor
+    edge_label: Tensor
+
+    def __repr__(self) -> str:
+        return (
+            f"<TypedLinkBatch: {self.batch_size} of {self.global_size} edges of {self.relation[1]}, "
+            f"{len(self.edge_label)} pairs, {self.num_nodes} nodes, {self.num_edges} edges>"
         )
 
 
@@ -103,12 +136,15 @@ class LinkSteps(Steps):
 class LinkLoader(Loader):
     """Mini-batches of edges of one rank. See :meth:`fastpart.VertexPartition.link_loader`, which makes it.
 
-    It is a :class:`Loader` whose batches are a :class:`LinkBatch` each, and whose ``batch_size`` counts edges.
+    It is a :class:`Loader` whose batches are a :class:`LinkBatch` each, or a :class:`TypedLinkBatch` in a graph with
+    types. ``batch_size`` counts edges.
 
     Attributes
     ----------
     edges : numpy.ndarray
         int64, of shape (edges, 2): source and target of all edges of all ranks, in the order that ``input_id`` counts.
+    relation : tuple of str
+        Type of the sources, name of the relation, and type of the targets. All are empty in a graph without types.
     """
 
     _items = "edges"
@@ -118,35 +154,63 @@ class LinkLoader(Loader):
         partition: VertexPartition,
         edges: Any,
         *,
-        fanouts: Sequence[int],
+        fanouts: Fanouts,
         options: LinkOptions,
+        relation: str | EdgeKey | None = None,
     ) -> None:
         self._rule, self._count = options.negatives, options.num_negatives
-        if self._count and len(partition) < 3:
-            raise ParameterError(
-                f"num_negatives: {len(partition)} vertices have no negatives. Pass {arg('num_negatives', 0)}"
-            )
+        self._merged, self.relation = _relation_of(partition, relation)
+        self._ends = range_of_type(partition, self.relation[0]), range_of_type(partition, self.relation[2])
         super().__init__(partition, edges, fanouts=fanouts, options=options)
 
     def _seeds_of(self, vertices: Any, partition: VertexPartition, options: LoaderOptions) -> Seeds:
-        self.edges = edges_of(vertices, partition, repeated=options.input_time is not None)
-        times = times_of(vertices, self.edges, partition, options)
-        self._known: AllVertices | EarlierVertices = AllVertices(range(len(partition)))
-        if times is not None and "times" in (partition.manifest or {}):
+        self.input, one_type = self.relation[2], self.relation[0] == self.relation[2]
+        if self._count and len(self._ends[1]) <= 1 + one_type:
+            what = f" of {self.input!r}" if partition.is_typed else ""
+            raise ParameterError(
+                f"num_negatives: {len(self._ends[1])} vertices{what} have no negatives. Pass "
+                f"{arg('num_negatives', 0)}"
+            )
+        repeated = options.input_time is not None or not self._count
+        self.edges = self._edges_of(vertices, partition, repeated)
+        times = times_of(vertices, self.edges, partition, options, self.relation[1])
+        targets = of_type(partition, self.input)
+        self._known: AllVertices | EarlierVertices = AllVertices(self._ends[1], one_type)
+        if times is not None and targets[0].times is not None:
             if self._rule == "local":
                 raise ParameterError(
                     'negatives: "local" does not tell which vertices were there before an edge. Use "uniform" or '
                     '"batch"'
                 )
-            self._known = EarlierVertices.of_all(partition)
+            self._known = EarlierVertices(targets, self._ends[1], one_type)
+        if self._rule == "local":
+            owners = rank_of_part(partition.k, self.world_size)
+            own = [part.inner for part, owner in zip(targets, owners, strict=True) if owner == self.rank]
+            self._own_targets = np.concatenate([np.empty(0, np.int64), *own])
         self.vertices = np.unique(self.edges)
         self._rows = partition._topology.rows_of(self.edges.reshape(-1)).reshape(-1, 2)
         keys = keys_of(self.edges[:, 0], self.edges[:, 1]).view(np.int64)
-        return Seeds(keys, np.ascontiguousarray(self._rows[:, 1]), None, times)
+        return Seeds(keys, np.ascontiguousarray(self._rows[:, 1]), None, times, self.input)
+
+    def _edges_of(self, edges: Any, partition: VertexPartition, repeated: bool) -> Ids:
+        """Return the pairs of a split that are of the relation, or given pairs, checked."""
+        pairs = edges_of(edges, partition, repeated, loops=not self._count)
+        if not partition.is_typed:
+            return pairs
+        if isinstance(edges, str):
+            return np.ascontiguousarray(pairs[pairs[:, 2] == self.edge_types.index(self.relation), :2])
+        for end, (name, ids) in enumerate(zip(self.relation[::2], self._ends, strict=True)):
+            wrong = np.flatnonzero((pairs[:, end] < ids.start) | (pairs[:, end] >= ids.stop))
+            if wrong.size:
+                raise ParameterError(
+                    f"edges: {pairs[wrong[0]].tolist()}: vertex {pairs[wrong[0], end]} is not of {name!r}, whose "
+                    f"vertices are {ids.start} to {ids.stop - 1}"
+                )
+        return pairs
 
     def _epoch_of(self) -> Epoch:
         rows = np.unique(self._rows)
-        return Epoch(rows, self.fanouts, min(2 * self.batch_size, max(len(rows), 1)))
+        return Epoch(rows, self.fanouts, min(2 * self.batch_size, max(len(rows), 1)), self._types)
 
     def _dealt(self, order: Ids, epoch: int) -> LinkSteps:
         steps = super()._dealt(order, epoch)
@@ -230,15 +294,24 @@ class LinkLoader(Loader):
         return self._known.instead(found, random, sources, targets, before)
 
     def _local(self, random: Keys) -> Ids:
-        """Return vertices of the parts of this rank from random numbers."""
-        first, last = np.flatnonzero(self._own)[[0, -1]]
-        start, stop = self._topology.starts[first], self._topology.starts[last + 1]
-        local = (np.uint64(start) + random % np.uint64(stop - start)).astype(np.uint32)
-        return self._topology.ids_of(local.reshape(-1)).reshape(local.shape)
+        """Return targets of the parts of this rank from random numbers."""
+        if not len(self._own_targets):
+            raise ParameterError(
+                f'negatives: the parts of rank {self.rank} hold no vertices of {self.input!r}. Use "uniform"'
+            )
+        places = (random % np.uint64(len(self._own_targets))).astype(np.int64)
+        found: Ids = self._own_targets[places]
+        return found
 
     def _pairs(self, steps: LinkSteps, step: int) -> tuple[npt.NDArray[np.intp], Tensor]:
-        """Return the pairs of a step, as places of their ends among the seeds of its sample, and their labels."""
-        ends = steps.roots(step)[2]
+        """Return the pairs of a step, as places of their ends among the nodes of their types, and their labels."""
+        rows, _, ends = steps.roots(step)
+        if self._types is not None:
+            numbers, within = self._types.locate(rows)[0], np.empty(len(rows), np.int64)
+            for number in np.unique(numbers):
+                those = numbers == number
+                within[those] = np.arange(np.count_nonzero(those))
+            ends = within[ends]
         targets = np.concatenate([ends[:, 1], ends[:, 2:].reshape(-1)])
         sources = np.concatenate([ends[:, 0], np.repeat(ends[:, 0], self._count)])
         labels = torch.zeros(len(targets))
@@ -249,24 +322,36 @@ class LinkLoader(Loader):
         """Return the edges of a step of all ranks."""
         return self.edges[steps.order[step * self.batch_size : (step + 1) * self.batch_size]]
 
-    def _batch(self, arrays: SampledArrays, x: Any, steps: Steps, epoch: int, step: int) -> LinkBatch:
+    def _batch(
+        self, arrays: SampledArrays, x: Any, steps: Steps, epoch: int, step: int
+    ) -> LinkBatch | TypedLinkBatch:
         assert isinstance(steps, LinkSteps)
         pairs, labels = self._pairs(steps, step)
-        batch = LinkBatch(
-            **vars(super()._batch(arrays, x, steps, epoch, step)),
-            edge_label_index=torch.from_numpy(pairs),
-            edge_label=labels,
+        entries = self._entries(arrays, x, steps, epoch, step)
+        entries |= {"edge_label_index": torch.from_numpy(pairs), "edge_label": labels}
+        batch: LinkBatch | TypedLinkBatch = (
+            LinkBatch(**entries) if self._types is None else TypedLinkBatch(**entries, relation=self.relation)
         )
         if steps.times is not None:
             return batch  # nothing was there before itself
-        positives = self._positives(steps, step)
-        return _without(batch, np.unique(undirected_keys(positives[:, 0], positives[:, 1])))
+        return self._without(batch, self._positives(steps, step))
+
+    def _without(self, batch: AnyBatch, pairs: Ids) -> AnyBatch:
+        """Return the batch without the in-edges of pairs: of the relation, and of its reverse."""
+        number = undirected_keys if self._merged else keys_of
+        source, name, target = self.relation
+        reverse, stay = (target, f"{REVERSE}{name}", source), {}
+        keys = np.unique(number(pairs[:, 0], pairs[:, 1]))
+        for key in {self.relation, reverse} & set(self.edge_types):
+            ends = batch.ends(key)
+            stay[key] = ~among(number(*(ends[::-1] if key == reverse else ends)), keys)
+        return batch.without(stay)
 
 
-def edges_of(edges: Any, partition: VertexPartition, repeated: bool = False) -> Ids:
-    """Return the pairs of a split by target and source, or given pairs, checked. These may be repeated."""
+def edges_of(edges: Any, partition: VertexPartition, repeated: bool = False, loops: bool = False) -> Ids:
+    """Return the pairs of a split by target and source, or given pairs, checked. These may be repeated, or loops."""
     if not isinstance(edges, str):
-        return _checked(edges, len(partition), repeated)
+        return _checked(edges, len(partition), repeated, loops)
     splits = (partition.manifest or {}).get("edge_splits", {})
     if edges not in splits:
         there = ", ".join(map(repr, splits)) or "none"
@@ -278,7 +363,7 @@ def edges_of(edges: Any, partition: VertexPartition, repeated: bool = False) -> 
     return pairs[np.lexsort((pairs[:, 0], pairs[:, 1]))]
 
 
-def _checked(edges: Any, n: int, repeated: bool) -> Ids:
+def _checked(edges: Any, n: int, repeated: bool, loops: bool) -> Ids:
     array = np.asarray(edges)
     if array.ndim != 2 or array.shape[1] != 2 or (array.size and array.dtype.kind not in "iu"):
         raise TypeError(
@@ -288,9 +373,9 @@ def _checked(edges: Any, n: int, repeated: bool) -> Ids:
     bad = np.flatnonzero(((array < 0) | (array >= n)).any(axis=1))
     if bad.size:
         raise ParameterError(f"edges: {array[bad[0]].tolist()} is not between 0 and {n - 1}")
-    loops = np.flatnonzero(array[:, 0] == array[:, 1])
-    if loops.size:
-        raise ParameterError(f"edges: {array[loops[0]].tolist()} is a loop")
+    same = np.flatnonzero(array[:, 0] == array[:, 1])
+    if same.size and not loops:
+        raise ParameterError(f"edges: {array[same[0]].tolist()} is a loop")
     keys, first = np.unique(keys_of(array[:, 0], array[:, 1]), return_index=True)
     if len(keys) < len(array) and not repeated:
         again = np.setdiff1d(np.arange(len(array)), first)[0]
@@ -313,7 +398,7 @@ def edges_without(
     Returns
     -------
     tuple
-        Mask of the in-edges that stay, and ``indptr`` and ``of_hops`` of these.
+        Mask of the in-edges that stay, and their ``indptr`` and ``of_hops``.
     """
     targets = np.repeat(n_id[: len(indptr) - 1], np.diff(indptr))
     stay = ~among(undirected_keys(n_id[indices], targets), keys)
@@ -329,19 +414,22 @@ def rows_without(
     return before[indptr].astype(np.int32), np.diff(before[ends]).tolist()
 
 
-def _without(batch: LinkBatch, keys: Keys) -> LinkBatch:
-    """Return the batch without the in-edges of pairs."""
-    arrays = batch.n_id.numpy(), batch.indptr.numpy(), batch.indices.numpy()
-    mask, indptr, of_hops = edges_without(*arrays, batch.num_sampled_edges, keys)
-    stay = torch.from_numpy(np.flatnonzero(mask))
-    return replace(
-        batch,
-        indptr=torch.from_numpy(indptr),
-        indices=batch.indices[stay],
-        e_id=None if batch.e_id is None else batch.e_id[stay],
-        edge_attr=None if batch.edge_attr is None else batch.edge_attr[stay],
-        num_sampled_edges=of_hops,
-    )
+def _relation_of(partition: VertexPartition, relation: str | EdgeKey | None) -> tuple[bool, EdgeKey]:
+    """Return whether a relation takes both directions of a record for one, and its key, given it or its name."""
+    if not partition.is_typed:
+        if relation is not None:
+            raise ParameterError("relation: this graph has no types, so it has one relation. Leave it out")
+        return True, ONLY_RELATION
+    known = [each for each in partition.parts[0].edge_types or () if not each.reversed]
+    names = ", ".join(each.name for each in known)
+    if relation is None and len(known) > 1:
+        raise ParameterError(f"relation: the graph has {names}. Name the relation of the edges")
+    for each in known:
+        key = (each.source, each.name, each.target)
+        if relation in (None, each.name, key):
+            return each.relation.reverse == "merged", key
+    reverse = ", and this is the reverse of one" if str(relation).startswith(REVERSE) else ""
+    raise ParameterError(f"relation: unknown relation {relation!r}. The relations are {names}{reverse}")
 
 
 @called_well

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,18 +16,19 @@ from ..core import parameters
 from ..core.calls import called_well
 from ..core.parameters import StrPath
 from ..errors import ParameterError, arg
-from ..measures.ranking import Epoch
-from ..partitions.loader_options import LoaderOptions
+from ..measures.ranking import Epoch, by_score, rows_by_type
+from ..partitions.loader_options import Fanouts, LoaderOptions
 from ..partitions.partition import VertexPartition
-from ..partitions.seeds import Deal, Seeds, Steps, given_rank, rank_of_part
+from ..partitions.seeds import Deal, Seeds, Steps, given_rank, owner_of, rank_of_part
 from ..partitions.temporal import loaded_seeds
+from ..partitions.types import ONLY_RELATION, ONLY_TYPE, edge_keys, fanouts_of, type_names
 from .agreement import refuse_other_directories
 from .ahead import ended
-from .batch import Batch
-from .cached_rows import cached_edge_rows_of, cached_rows_of, most_accessed_rows, own_rows
-from .edge_rows import with_edge_features
-from .fetching import Fetching, FilledBatch
-from .making import Source, free_memory, source_of
+from .batch import Batch, TypedBatch
+from .cached_rows import cached_edge_rows_of, cached_rows_of
+from .edge_rows import EdgeFetching
+from .fetching import Fetching, FilledBatch, NodeFetching
+from .making import free_memory, source_of
 from .planning.building import stored_features
 from .planning.windows import PlannedRows, planned_for
 from .remote import RowFiles, fetching_of
@@ -46,7 +48,8 @@ _EDGE_COUNTS = {
 class Loader:
     """Mini-batches of one rank. See :meth:`fastpart.VertexPartition.loader`, which makes it.
 
-    Iterating over it gives the batches of an epoch, each a :class:`Batch`. Iterating again gives the next epoch.
+    Iterating over it gives the batches of an epoch, each a :class:`Batch`, or a :class:`TypedBatch` in a graph with
+    types. Iterating again gives the next epoch.
 
     A batch goes through four stages: :meth:`seeds`, :meth:`sample`, :meth:`fetch` and :meth:`to_device`. Assign a
     callable with the same parameters to replace one of them: ``loader.to_device = mine``.
@@ -55,8 +58,14 @@ class Loader:
     ----------
     vertices : numpy.ndarray
         int64: ids of all seeds of all ranks, in the order that ``input_id`` counts.
-    fanouts : tuple of int
-        In-edges per vertex in each hop. -1 takes all.
+    input : str
+        The type of the seeds. A graph without types has one, whose name is empty.
+    types : list of str
+        All types.
+    edge_types : list of tuple of str
+        All relations: type of the sources, name, type of the targets.
+    fanouts : tuple of int, or list of list of int
+        In-edges per vertex in each hop. In a graph with types in each hop per vertex and relation. -1 takes all.
     batch_size : int
         Seeds of a step on all ranks. The last step of an epoch may have fewer.
     seed : int
@@ -65,28 +74,34 @@ class Loader:
         This rank, and the number of ranks.
     device : torch.device or None
         Where the tensors of a batch are. None: the CPU.
-    fetching : Fetching
+    fetching : NodeFetching
         Where features come from. Before the first batch, ``loader.fetching.here = source`` replaces the files by
-        another :class:`fastpart.loading.rows.RowSource` of the same rows.
-    edge_fetching : Fetching or None
+        another :class:`fastpart.loading.rows.RowSource` of the same rows. In a graph with types
+        ``loader.fetching.of_type["paper"].here = source`` replaces those of a type.
+    edge_fetching : EdgeFetching or None
         Where features of in-edges come from. None if the directory has none, or with ``edge_ids=False``.
     """
 
     _items = "vertices"
+    input: str
+    vertices: npt.NDArray[np.int64]
 
     def __init__(
         self,
         partition: VertexPartition,
         vertices: Any,
         *,
-        fanouts: Sequence[int],
+        fanouts: Fanouts,
         options: LoaderOptions,
         plan: StrPath | None = None,
         input: str | None = None,
     ) -> None:
         partition.refuse_without_edges()
+        refuse_plain_only(partition, options, plan)
         self._given_input = input
-        self._take_fanouts(fanouts, partition)
+        self.types, self.edge_types = type_names(partition), edge_keys(partition)
+        self._types, self._rows_by_type = partition._types, partition._rows_by_type
+        self.fanouts = fanouts_of(fanouts, partition)
         self.rank, self.world_size = _ranks(options.rank, options.world_size)
         self.device = None if options.device is None else torch.device(options.device)
         self._ahead = options.ahead
@@ -97,44 +112,42 @@ class Loader:
         self._own = owners == self.rank
         self._deal = Deal.of(self._seeds, self._topology.starts, owners, vertices, options)
         self.batch_size, self.seed = self._deal.batch_size, self._deal.seed
-        self.fetching = self._fetching_of(partition, owners, options)
+        together = options.rank is None and self.world_size > 1
+        if together:
+            refuse_other_directories(partition.manifest or {})
+        fetch = partial(fetching_of, owners=owners, rank=self.rank, options=options, together=together)
+        self.fetching = self._fetching_of(partition, fetch, options)
         if plan is not None:
             self._read_planned(partition, vertices, plan, options)
-        self.edge_fetching = self._edge_fetching_of(partition, owners, options)
-        self._source = self._source_of(partition, options)
+        self.edge_fetching = self._edge_fetching_of(partition, fetch, options)
+        self._source = source_of(partition, self.fanouts, self.fetching, self.edge_fetching, options)
         self.limit(free_memory())
         if plan is None and (self.device is not None or options.resident is not None):
             self.keep(self.device or torch.device("cpu"), options.resident)
 
-    def _take_fanouts(self, fanouts: Sequence[int], partition: VertexPartition) -> None:
-        self.fanouts = parameters.fanouts_of(fanouts)
-
-    def _source_of(self, partition: VertexPartition, options: LoaderOptions) -> Source:
-        return source_of(partition, self.fanouts, self.fetching, self.edge_fetching, options)
-
     def _fetching_of(
-        self, partition: VertexPartition, owners: npt.NDArray[np.int64], options: LoaderOptions
-    ) -> Fetching:
-        together = options.rank is None and self.world_size > 1
-        if together:
-            refuse_other_directories(partition.manifest or {})
-        files = RowFiles.of_vertices(partition)
-        fetching = fetching_of(files, owners, self.rank, options, together)
+        self, partition: VertexPartition, fetch: Callable[[RowFiles], Fetching], options: LoaderOptions
+    ) -> NodeFetching:
+        files = RowFiles.of_types(partition)
+        fetching = NodeFetching({name: fetch(files[name]) for name in self.types})
         if options.cache is not None or fetching.by_messages:
-            fetching.keep_cached(cached_rows_of(partition, self._own, options, self._epoch_of()))
+            rows = cached_rows_of(partition, self._own, options, self._epoch_of())
+            by_type = rows_by_type(self._types, rows)
+            for of_type, cached in zip(fetching.of_type.values(), by_type, strict=True):
+                if of_type.here is not None:
+                    of_type.keep_cached(cached)
         return fetching
 
     def _edge_fetching_of(
-        self, partition: VertexPartition, owners: npt.NDArray[np.int64], options: LoaderOptions
-    ) -> Fetching | None:
+        self, partition: VertexPartition, fetch: Callable[[RowFiles], Fetching], options: LoaderOptions
+    ) -> EdgeFetching | None:
         """Return where the features of in-edges come from. An in-edge is in the part of its target."""
-        if not options.edge_ids or partition.parts[0].stored_type("edge_features") is None:
+        fetching = EdgeFetching(partition, fetch) if options.edge_ids else None
+        if fetching is None or not fetching.of_relation:
             return None
-        together = options.rank is None and self.world_size > 1
-        files = RowFiles.of_edges(partition)
-        fetching = fetching_of(files, owners, self.rank, options, together)
-        if options.cache is not None:
-            fetching.keep_cached(cached_edge_rows_of(partition, self._own, options.cache, self._epoch_of()))
+        if options.cache is not None and self._types is None:
+            rows = cached_edge_rows_of(partition, self._own, options.cache, self._epoch_of())
+            fetching.of_relation[ONLY_RELATION].keep_cached(rows)
         return fetching
 
     def _read_planned(
@@ -146,31 +159,33 @@ class Loader:
                 raise ParameterError(
                     f"{name}: a loader with {arg('plan')} does not take it. Leave out one of them"
                 )
+        given: Any = self.fanouts  # a plan is for a graph without types
         found, sampled = planned_for(
-            plan, partition, vertices, self.fanouts, self.world_size, options, options.threads
+            plan, partition, vertices, given, self.world_size, options, options.threads
         )
-        self.fetching.read_planned(
+        self.fetching.of_type[ONLY_TYPE].read_planned(
             PlannedRows(found, sampled, self.rank, stored_features(partition), self._topology.num_vertices)
         )
 
     def use_until(self, epochs: int) -> None:
         """Say how many epochs are going to be used, so that those beyond a plan are packed before they begin."""
-        if self.fetching.planned is not None:
-            self.fetching.planned.end = epochs
+        for fetching in self.fetching.of_type.values():
+            if fetching.planned is not None:
+                fetching.planned.end = epochs
 
     def _seeds_of(self, vertices: Any, partition: VertexPartition, options: LoaderOptions) -> Seeds:
         """Return what steps are made of. A subclass may make them of other things than vertices."""
         seeds = loaded_seeds(vertices, partition, options, self._given_input)
-        self.vertices = seeds.ids
+        self.input, self.vertices = seeds.type, seeds.ids
         return seeds
 
     def _epoch_of(self) -> Epoch:
         rows = self._seeds.rows if self._seeds.times is None else np.unique(self._seeds.rows)
-        return Epoch(rows, self.fanouts, self.batch_size)
+        return Epoch(rows, self.fanouts, self.batch_size, self._types)
 
     @called_well
     def keep(self, device: torch.device, memory: int | None) -> None:
-        """Keep rows of features on a device, of own parts and cached ones: the most accessed if not all fit.
+        """Keep rows of features on a device, of own parts and cached ones: of all types the most accessed that fit.
 
         Parameters
         ----------
@@ -179,12 +194,24 @@ class Loader:
         memory : int or None
             Bytes. None: half of the free memory of a GPU, and 0 on the CPU.
         """
-        candidates = own_rows(self._topology.starts, self._own)
-        candidates = np.union1d(candidates, self.fetching.cached.ids).astype(np.uint32)
-        count = device_bytes(device, memory) // max(self.fetching.row_bytes, 1)
-        if self.fetching.row_bytes and count and len(candidates):
-            rows = most_accessed_rows(self._topology, self._own, candidates, count, self._epoch_of())
-            self.fetching.keep_resident(rows, device)
+        free, fetchings = device_bytes(device, memory), self.fetching.of_type.values()
+        row_bytes = np.array(self.fetching.row_bytes)
+        if not free or not row_bytes.any():
+            return
+        rows = np.arange(self._topology.num_vertices, dtype=np.uint32)
+        types, of_types = self._rows_by_type.locate(rows)
+        wanted = self._own[owner_of(rows, self._topology.starts)]
+        for number, fetching in enumerate(fetchings):
+            if len(fetching.cached.ids):
+                wanted |= (types == number) & np.isin(of_types, fetching.cached.ids)
+        rows = rows[wanted & (row_bytes[types] > 0)]
+        if row_bytes[types[rows]].sum() > free:
+            rows = by_score(rows, self._epoch_of().expected_steps(self._topology, self._own))
+            rows = np.sort(rows[np.cumsum(row_bytes[types[rows]]) <= free])
+        for number, fetching in enumerate(fetchings):
+            kept = of_types[rows[types[rows] == number]]
+            if len(kept):
+                fetching.keep_resident(kept, device)
 
     def limit(self, free_bytes: int) -> None:
         """Let batches take no more bytes before they are used, and as many while their memory waits to be used again.
@@ -213,11 +240,11 @@ class Loader:
             of the messages. ``cached_rows``: rows of other ranks found in the cache, which are no ``remote_rows``.
             ``read_bytes``: bytes that files of features were read for, also for other ranks: whole blocks of 4 KiB with
             direct reads, or each node's row from maps, where the system decides what it reads. With features of
-            in-edges, ``edge_rows``, ``remote_edge_rows``, ``remote_edge_bytes``, ``cached_edge_rows`` and
-            ``edge_read_bytes`` are those of in-edges.
+            in-edges, in a graph without types, ``edge_rows``, ``remote_edge_rows``, ``remote_edge_bytes``,
+            ``cached_edge_rows`` and ``edge_read_bytes`` are those of in-edges.
         """
         counts = self.fetching.read_counts()
-        if self.edge_fetching is not None:
+        if self.edge_fetching is not None and self._types is None:
             found = self.edge_fetching.read_counts()
             counts |= {of_edges: found[name] for name, of_edges in _EDGE_COUNTS.items()}
         return counts
@@ -231,8 +258,9 @@ class Loader:
             ``sampling`` and ``fetching`` (rows of features), in seconds.
         """
         seconds = self._source.read_seconds()
-        fetchings = [self.fetching, *([] if self.edge_fetching is None else [self.edge_fetching])]
-        own = sum(fetching.counts.read_seconds() for fetching in fetchings)
+        own = self.fetching.read_seconds()
+        if self.edge_fetching is not None:
+            own += self.edge_fetching.read_seconds()
         return {**seconds, "fetching": seconds["fetching"] + own}
 
     def close(self) -> None:
@@ -241,12 +269,12 @@ class Loader:
         if self.edge_fetching is not None:
             self.edge_fetching.close()
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Iterator[Any]:
         epoch = self._epoch
         self._epoch += 1
         return self._batches(epoch)
 
-    def _batches(self, epoch: int) -> Iterator[Batch]:
+    def _batches(self, epoch: int) -> Iterator[Any]:
         steps = self._dealt(self.seeds(epoch), epoch)
         with ended(self.sample(steps, epoch)) as sampled, ended(self.fetch(sampled)) as fetched:
             for step, (arrays, x) in enumerate(fetched):
@@ -280,10 +308,10 @@ class Loader:
         """Stage 3: yield each neighbourhood with the features of its nodes, an array or a tensor."""
         together = max(self._ahead, 1)
         if self.edge_fetching is not None:
-            sampled = with_edge_features(self.edge_fetching, sampled, together, len(self))
+            sampled = self.edge_fetching.filled(sampled, together, len(self))
         return self.fetching.filled(sampled, together, len(self))
 
-    def to_device(self, batch: Batch) -> Batch:
+    def to_device(self, batch: Any) -> Any:
         """Stage 4: return a batch on the device."""
         return batch if self.device is None else batch.to(self.device)
 
@@ -291,33 +319,48 @@ class Loader:
         """Return what this rank takes of the items of an epoch, given their order on all ranks."""
         return self._deal.steps(order, self.rank)
 
-    def _batch(self, arrays: SampledArrays, x: Any, steps: Steps, epoch: int, step: int) -> Batch:
+    def _batch(self, arrays: SampledArrays, x: Any, steps: Steps, epoch: int, step: int) -> Any:
+        return (Batch if self._types is None else TypedBatch)(**self._entries(arrays, x, steps, epoch, step))
+
+    def _entries(self, arrays: Any, x: Any, steps: Steps, epoch: int, step: int) -> dict[str, Any]:
+        """Return what a batch holds, by its name."""
         positions = steps.positions[steps.offsets[step] : steps.offsets[step + 1]]
-        labels = self._seeds.labels
-        return Batch(
-            x=x if isinstance(x, Tensor) else _tensor(x),
-            y=None if labels is None else torch.from_numpy(labels[positions]),
-            n_id=torch.from_numpy(arrays.n_id),
-            e_id=_tensor(arrays.e_id),
-            edge_attr=_tensor(arrays.edge_features),
-            rows=arrays.rows,
-            seed_time=_tensor(arrays.seed_time),
-            input_id=torch.from_numpy(positions),
-            indptr=torch.from_numpy(arrays.indptr),
-            indices=torch.from_numpy(arrays.indices),
-            num_sampled_nodes=arrays.num_sampled_nodes,
-            num_sampled_edges=arrays.num_sampled_edges,
-            batch_size=len(positions),
-            global_size=int(steps.global_sizes[step]),
-            seed=self.seed,
-            epoch=epoch,
-            step=step,
-        )
+        labels, types, relations = self._seeds.labels, self.types, self.edge_types
+        named = _only if self._types is None else _named
+        entries = {
+            "x": named(types, x, _tensor),
+            "n_id": named(types, arrays.n_id),
+            "indptr": named(relations, arrays.indptr),
+            "indices": named(relations, arrays.indices),
+            "seed_time": named(types, arrays.seed_time),
+            "e_id": named(relations, arrays.e_id),
+            "edge_attr": named(relations, getattr(arrays, "edge_features", None), _tensor),
+            "rows": named(types, arrays.rows, np.asarray),
+            "num_sampled_nodes": named(types, arrays.num_sampled_nodes, list),
+            "num_sampled_edges": named(relations, arrays.num_sampled_edges, list),
+        }
+        if self._types is not None:
+            entries = {f"{name}_dict": value for name, value in entries.items()} | {"input_type": self.input}
+        return entries | {
+            "y": None if labels is None else torch.from_numpy(labels[positions]),
+            "input_id": torch.from_numpy(positions),
+            "batch_size": len(positions),
+            "global_size": int(steps.global_sizes[step]),
+            "seed": self.seed,
+            "epoch": epoch,
+            "step": step,
+        }
 
     def __repr__(self) -> str:
+        of, fanouts = "", f"fanouts {list(self.fanouts)}"
+        if self._types is not None:
+            of, fanouts = (
+                f" of {self.input}",
+                f"{len(self.fanouts)} hops over {len(self.edge_types)} relations",
+            )
         return (
-            f"<{type(self).__name__}: {len(self._seeds.ids)} {self._items} in {len(self)} steps of "
-            f"{self.batch_size}, fanouts {list(self.fanouts)}, rank {self.rank} of {self.world_size}>"
+            f"<{type(self).__name__}: {len(self._seeds.ids)} {self._items}{of} in {len(self)} steps of "
+            f"{self.batch_size}, {fanouts}, rank {self.rank} of {self.world_size}>"
         )
 
 
@@ -327,8 +370,30 @@ def loader(partition: VertexPartition, vertices: Any = "train", **given: Any) ->
     return partition.loader(vertices, **given)  # type: ignore[return-value]  # there is no other
 
 
-def _tensor(array: npt.NDArray[Any] | None) -> Tensor | None:
-    return None if array is None else torch.from_numpy(array)
+def _tensor(rows: Any) -> Tensor:
+    return rows if isinstance(rows, Tensor) else torch.from_numpy(rows)
+
+
+def _named(names: Sequence[Any], values: Any, change: Any = torch.from_numpy) -> dict[Any, Any]:
+    """Return the values of all types or relations by name, or of those that have one."""
+    if values is None:
+        return {}
+    if isinstance(values, dict):
+        return {name: change(value) for name, value in values.items()}
+    return dict(zip(names, map(change, values), strict=True))
+
+
+def _only(names: Sequence[Any], value: Any, change: Any = torch.from_numpy) -> Any:
+    """Return the value of the only type or relation."""
+    return None if value is None else change(value)
+
+
+def refuse_plain_only(partition: VertexPartition, options: LoaderOptions, plan: StrPath | None) -> None:
+    """Raise an error for what loaders of graphs with types do not take."""
+    if partition.is_typed:
+        for name, value in {"neighbourhood": options.neighbourhood, "plan": plan}.items():
+            if value is not None:
+                raise ParameterError(f"{name}: it is for graphs without types. Leave it out")
 
 
 def _ranks(rank: int | None, world_size: int | None) -> tuple[int, int]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,9 @@ from ..partitions.loader_options import LoaderOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.sampling import sampling_of
 from ..partitions.seeds import Steps
-from .edge_rows import with_edge_rows
-from .fetching import Fetching
+from ..partitions.types import Fanouts
+from .edge_rows import EdgeFetching, with_edge_rows
+from .fetching import NodeFetching
 from .sample import Sample, SampledArrays, entries_of, refuse_broken, refuse_other_types
 from .scheduling import BatchState, Launching, Pieces, Scheduler, Trace
 from .scheduling.dag import Run, operators
@@ -47,11 +48,11 @@ class SequentialSource:
 
     def __init__(
         self,
-        sampler: _core.Sampler[_core.SampledBatch],
-        fetching: Fetching,
+        sampler: _core.Sampler[Any],
+        fetching: NodeFetching,
         ahead: int,
         threads: int,
-        of_edges: Fetching | None = None,
+        of_edges: EdgeFetching | None = None,
     ) -> None:
         self._sampler, self._fetching, self._ahead, self._threads = sampler, fetching, ahead, threads
         self._of_edges = of_edges
@@ -90,10 +91,10 @@ class ScheduledSource:
         self,
         neighbourhood: Neighbourhood,
         topology: _core.Topology,
-        fetching: Fetching,
+        fetching: NodeFetching,
         threads: int,
         trace: Trace | None,
-        of_edges: Fetching | None = None,
+        of_edges: EdgeFetching | None = None,
     ) -> None:
         self._neighbourhood, self._topology, self._fetching = neighbourhood, topology, fetching
         self._of_edges = of_edges
@@ -149,15 +150,16 @@ Source = SequentialSource | ScheduledSource
 
 def source_of(
     partition: VertexPartition,
-    fanouts: Sequence[int],
-    fetching: Fetching,
-    of_edges: Fetching | None,
+    fanouts: Fanouts,
+    fetching: NodeFetching,
+    of_edges: EdgeFetching | None,
     options: LoaderOptions,
 ) -> Source:
     """Return what makes the batches of a loader."""
     topology, custom, trace = partition._topology, options.neighbourhood, options.trace
-    edge_rows, how = of_edges is not None, sampling_of(partition, options)
-    sampler = _core.Sampler(topology, list(fanouts), edge_ids=options.edge_ids, edge_rows=edge_rows, **how)
+    edge_rows = of_edges is not None and not partition.is_typed
+    how = sampling_of(partition, options) | {"edge_ids": options.edge_ids, "edge_rows": edge_rows}
+    sampler = _core.Sampler(topology, fanouts, types=partition._types, **how)
     if options.scheduled:
         if options.temporal is not None:
             raise ParameterError(
@@ -171,12 +173,12 @@ def source_of(
     return SequentialSource(sampler, fetching, options.ahead, options.threads, of_edges)
 
 
-def _files_of(of_edges: Fetching | None) -> _core.Features | None:
+def _files_of(of_edges: EdgeFetching | None) -> _core.Features | None:
     return None if of_edges is None else of_edges.with_batches
 
 
 def neighbourhood_of(
-    sampler: _core.Sampler[_core.SampledBatch],
+    sampler: _core.Sampler[Any],
     custom: Neighbourhood | None,
     hops: int,
     topology: _core.Topology,
@@ -201,14 +203,19 @@ def neighbourhood_of(
 
 def with_features(
     sampled: SampledArrays,
-    features: _core.Features | None,
+    features: _core.Features | list[_core.Features | None] | None,
     edge_features: _core.Features | None,
     planned: tuple[_core.Pack, int] | None = None,
 ) -> Pieces:
     """Return a batch with its features, which are read in pieces or, given a pack and the step, from there."""
     calls: list[Callable[[], Any]] = []
-    read: dict[str, npt.NDArray[Any]] = {}
-    if features is not None:
+    read: dict[str, Any] = {}
+    if isinstance(features, list):
+        of_types = list(zip(features, sampled.rows, strict=True))
+        read["features"] = [None if of is None else of.empty(len(rows)) for of, rows in of_types]
+        for (of, rows), x in zip(of_types, read["features"], strict=True):
+            calls += [] if of is None else _gathers(of, rows, x)
+    elif features is not None:
         x = read["features"] = features.empty(len(sampled.rows))
         if planned is not None:
             pack, number = planned
@@ -231,4 +238,5 @@ def _gathers(
 
 
 def _bytes_of(sampled: SampledArrays) -> int:
-    return sum(array.nbytes for array in entries_of(sampled).values() if isinstance(array, np.ndarray))
+    entries = (each if isinstance(each, list) else [each] for each in entries_of(sampled).values())
+    return sum(each.nbytes for each in chain.from_iterable(entries) if isinstance(each, np.ndarray))

@@ -14,6 +14,7 @@ from ..errors import ParameterError, arg
 from ..partitions.loader_options import FetchingOptions
 from ..partitions.part_files import PartFiles
 from ..partitions.partition import VertexPartition
+from ..partitions.types import ONLY_TYPE, of_type, type_names
 from .agreement import refuse_missing_features
 from .fetching import Fetching
 from .rows.files import Files
@@ -43,8 +44,17 @@ class RowFiles:
 
     @classmethod
     def of_vertices(cls, partition: VertexPartition) -> RowFiles:
-        """Return the features of all vertices."""
-        return cls(list(partition.parts), "features", partition._topology, partition._topology.starts)
+        """Return the features of all vertices of a graph without types."""
+        return cls.of_types(partition)[ONLY_TYPE]
+
+    @classmethod
+    def of_types(cls, partition: VertexPartition) -> dict[str, RowFiles]:
+        """Return the features of the vertices of each type."""
+        types = zip(type_names(partition), partition._rows_by_type.starts, strict=True)
+        return {
+            name: cls(of_type(partition, name), "features", partition._topology, starts)
+            for name, starts in types
+        }
 
     @classmethod
     def of_edges(cls, partition: VertexPartition) -> RowFiles:

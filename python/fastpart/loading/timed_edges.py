@@ -16,6 +16,7 @@ from ..partitions.partition import VertexPartition
 from ..partitions.parts import VertexPartData
 from ..partitions.seeds import owner_of
 from ..partitions.temporal import NO_TIME, given_times_of, refuse_other_times
+from ..partitions.types import ONLY_RELATION
 
 Ids = npt.NDArray[np.int64]
 
@@ -25,7 +26,7 @@ def times_of(
     pairs: Ids,
     partition: VertexPartition,
     options: TemporalOptions,
-    relation: str | None = None,
+    relation: str = ONLY_RELATION[1],
 ) -> Ids | None:
     """Return the time of each edge of a loader, given its options: that of the user, or of its first record.
 
@@ -44,7 +45,7 @@ def times_of(
     return times
 
 
-def _of_records(pairs: Ids, partition: VertexPartition, relation: str | None) -> Ids:
+def _of_records(pairs: Ids, partition: VertexPartition, relation: str) -> Ids:
     """Return the time of the first record of each pair, which the directory has, among those of a relation."""
     times = np.full(len(pairs), NO_TIME)
     owners = owner_of(partition._topology.rows_of(pairs[:, 1].copy()), partition._topology.starts)
@@ -63,10 +64,10 @@ def _of_records(pairs: Ids, partition: VertexPartition, relation: str | None) ->
     return times
 
 
-def _known_times(part: VertexPartData, relation: str | None) -> tuple[Ids, Ids, Ids] | None:
+def _known_times(part: VertexPartData, relation: str) -> tuple[Ids, Ids, Ids] | None:
     """Return sources, targets and times of the in-edges of a part that have times."""
     edges = int(part.indptr[part.num_inner])
-    if relation is None:
+    if relation == ONLY_RELATION[1]:
         sources, targets, _ = part.in_edges()
         times = part.edge_times
         return None if times is None else (sources[:edges], targets[:edges], np.asarray(times[:edges]))

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from ..core.facts import Facts, Table, listed, name_of, shortened, side_by_side
 from ..core.folders import below
+from ..core.inputs import EDGE_LABEL_SPLITS, EDGE_LABELS
 from ..core.parameters import StrPath, one_line, sized
 from ..partitions.part_files import MANIFEST
 from ..partitions.partition import Partition, read_partition
@@ -17,7 +18,14 @@ from ..partitions.parts import part_name
 
 _COLUMNS = ("features", "labels", "splits", "times")
 _ROWS = [(name, name) for name in _COLUMNS]
-_EDGE_ROWS = [("features", "edge_features"), ("splits", "edge_splits"), ("times", "edge_times")]
+_LABEL_SPLITS = "label_splits"
+_EDGE_ROWS = [
+    ("features", "edge_features"),
+    ("labels", EDGE_LABELS),
+    (_LABEL_SPLITS, EDGE_LABEL_SPLITS),
+    ("splits", "edge_splits"),
+    ("times", "edge_times"),
+]
 """What rows are called here, and in a manifest."""
 
 _LETTERS = 24
@@ -67,9 +75,10 @@ class PartitionFacts(Facts):
             (
                 name_of(name, 16),
                 f"{each['count']:,}",
-                *(_of_rows(each[key]) if key in each else "-" for key in _COLUMNS),
+                *(_of_rows(cells[key]) if key in cells else "-" for key in _COLUMNS),
             )
             for name, each in self["data"].items()
+            for cells in [{"splits": each[_LABEL_SPLITS], **each} if _LABEL_SPLITS in each else each]
         ]
         return [Table("", ("data of", "number", *_COLUMNS), shortened(rows), (0, 2, 3, 4, 5))] if rows else []
 

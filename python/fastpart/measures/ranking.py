@@ -65,7 +65,7 @@ def most_needed_of_others(
         scores, own = scores * row_bytes, np.count_nonzero(row_bytes[first:end])
     found = np.flatnonzero(scores > 0)
     found = found[(found < first) | (found >= end)]
-    ranked = _ranked(found, scores)
+    ranked = by_score(found, scores)
     if cache is not None:
         bytes_of = row_bytes[ranked] if isinstance(row_bytes, np.ndarray) else row_bytes
         ranked = ranked[: cache.held(int(own), bytes_of)]
@@ -82,9 +82,9 @@ def rows_by_type(types: _core.Types | None, rows: RowIds) -> list[RowIds]:
 
 def largest(rows: npt.NDArray[Any], score: npt.NDArray[np.float32], count: int) -> RowIds:
     """Return so many of the rows with the highest scores. They ascend."""
-    return np.sort(_ranked(rows, score)[:count]).astype(np.uint32)
+    return np.sort(by_score(rows, score)[:count]).astype(np.uint32)
 
 
-def _ranked(rows: npt.NDArray[Any], score: npt.NDArray[np.float32]) -> npt.NDArray[Any]:
+def by_score(rows: npt.NDArray[Any], score: npt.NDArray[np.float32]) -> npt.NDArray[Any]:
     """Return rows by their scores, the highest first. Equal ones follow each other by number, the same everywhere."""
     return rows[np.lexsort((rows, -score[rows]))]

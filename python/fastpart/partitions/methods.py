@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..core import parameters
 from ..core.calls import called_well
 from ..core.options import taking
 from ..core.parameters import CacheCriterion, StrPath
 from ..core.protocols import MiniBatches
-from ..errors import ParameterError
 from .loader_options import EdgeKey, Fanouts, LinkOptions, LoaderOptions, PlanOptions
 from .saved import SaveOptions
 from .stored_graph import StoredGraph
@@ -90,6 +88,11 @@ class Savable:
             One row per record, as ``features``.
         edge_feature_dtype : {"float32", "float16", "int8"}, optional
             How features of edges are stored, as ``feature_dtype``. Default: as given.
+        edge_labels : array, or path of a .npy or a table, optional
+            One label per record, as ``labels``: classes, -1 = unlabelled, or 0 and 1 of shape (m, classes), or targets.
+            Both directions of a record carry its label. :func:`fastpart.train.edges` trains on them.
+        edge_label_splits : mapping, or path of a .npz or a table, optional
+            ``train``, ``val``, ``test``: numbers of records, or a bool mask of length m. The parts hold masks.
         times, edge_times : path or array, optional
             A whole number per vertex, and per record: when it came to be. The parts hold them as int64. ``times`` may
             be a table with a column of ids.
@@ -127,9 +130,9 @@ class Savable:
         ``docs/reference/partition-directory.md`` describes the schema of the directory.
 
         A graph with types takes ``features``, ``labels``, ``splits`` and ``times`` by type, as ``{"paper": x}``, and
-        ``edge_features`` and ``edge_times`` by relation, each with the rows of that type or relation. With
-        ``standardise``, a type without splits takes the statistics of all its vertices. Parts of an edge partition do
-        not know types.
+        ``edge_features``, ``edge_labels``, ``edge_label_splits`` and ``edge_times`` by relation, each with the rows of
+        that type or relation. With ``standardise``, a type without splits takes the statistics of all its vertices.
+        Parts of an edge partition do not know types.
 
         If the graph has ids, rows without ids are taken in the order of its vertices, with a warning.
         ``docs/reference/formats.md`` has the rule. A directory of a graph with ids holds these, for
@@ -193,7 +196,7 @@ class Loadable(StoredGraph):
 
         Returns
         -------
-        fastpart.loading.Loader or fastpart.loading.TypedLoader
+        fastpart.loading.Loader
             Iterating over it gives the batches of an epoch, each a :class:`fastpart.loading.Batch`, or a
             :class:`fastpart.loading.TypedBatch` for a graph with types. Iterating again gives the next epoch.
 
@@ -239,12 +242,9 @@ class Loadable(StoredGraph):
         <Batch: 2 of 2 seeds, 12 nodes, 12 edges> torch.Size([12, 6]) tensor([0, 1])
         <Batch: 2 of 2 seeds, 12 nodes, 12 edges> torch.Size([12, 6]) tensor([1, 0])
         """
-        from ..loading import Loader, TypedLoader
+        from ..loading import Loader
 
-        if self.is_typed:
-            return TypedLoader(self, vertices, fanouts=fanouts, options=options, input=input, plan=plan)
-        hops = parameters.fanouts_of(fanouts)
-        return Loader(self, vertices, fanouts=hops, options=options, plan=plan, input=input)
+        return Loader(self, vertices, fanouts=fanouts, options=options, plan=plan, input=input)
 
     @taking(PlanOptions)
     def plan(
@@ -350,7 +350,8 @@ class Loadable(StoredGraph):
         Parameters
         ----------
         edges : {"train", "val", "test"} or array
-            The positives: a split that was saved with ``edge_splits=``, or pairs of ids, of shape (pairs, 2).
+            The positives: a split that was saved with ``edge_splits=``, or pairs of ids, of shape (pairs, 2). Without
+            negatives they may be repeated, and may be loops.
         fanouts : sequence of int, or mapping of them
             In-edges to sample per vertex in each hop, as in :meth:`loader`.
         relation : str or tuple of str, optional
@@ -361,7 +362,7 @@ class Loadable(StoredGraph):
 
         Returns
         -------
-        fastpart.loading.LinkLoader or fastpart.loading.TypedLinkLoader
+        fastpart.loading.LinkLoader
             Iterating over it gives the batches of an epoch, each a :class:`fastpart.loading.LinkBatch`, or a
             :class:`fastpart.loading.TypedLinkBatch` for a graph with types.
 
@@ -399,13 +400,9 @@ class Loadable(StoredGraph):
         <LinkBatch: 32 of 32 edges, 64 pairs, 171 nodes, 117 edges> torch.Size([2, 64])
         <LinkBatch: 19 of 19 edges, 38 pairs, 130 nodes, 100 edges> torch.Size([2, 38])
         """
-        from ..loading import LinkLoader, TypedLinkLoader
+        from ..loading import LinkLoader
 
-        if self.is_typed:
-            return TypedLinkLoader(self, edges, fanouts=fanouts, options=options, relation=relation)
-        if relation is not None:
-            raise ParameterError("relation: this graph has no types, so it has one relation. Leave it out")
-        return LinkLoader(self, edges, fanouts=parameters.fanouts_of(fanouts), options=options)
+        return LinkLoader(self, edges, fanouts=fanouts, options=options, relation=relation)
 
     @called_well
     def save_cache(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from copy import copy
 from pathlib import Path
 from typing import Any, Unpack, overload
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from .. import _core
 from ..core import parameters
 from ..core.calls import called_well
-from ..core.options import Options, run_options, with_options
+from ..core.options import Options, RunOptions, run_options, with_options
 from ..core.parameters import StrPath
 from ..core.parsing import mapped
 from ..core.protocols import facts
@@ -43,11 +44,11 @@ class Ordering:
         In the new order, and in the old one. Plain lists take 4.
     """
 
-    def __init__(self, given: Graph, graph: Graph, ids: Path, result: _core.Ordered) -> None:
+    def __init__(self, given: Graph, graph: Graph, ids: Path, bytes_per_entry: tuple[float, float]) -> None:
         self._given = given
         self.graph = graph
         self.ids: npt.NDArray[np.uint64] = mapped(ids)
-        self.bytes_per_entry_before, self.bytes_per_entry = result.bytes_per_entry
+        self.bytes_per_entry_before, self.bytes_per_entry = bytes_per_entry
 
     def __repr__(self) -> str:
         before, after = self.bytes_per_entry_before, self.bytes_per_entry
@@ -142,7 +143,8 @@ def order(
     Neighbours then have ids near each other: lists of neighbours compress better, and algorithms that take the vertices
     by their ids meet clusters one after the other. Small clusters lie within larger ones. Where nothing else decides,
     the old order stays. It needs the adjacency (8 bytes per edge, in a mapped file when memory is short) and
-    40 bytes per vertex.
+    40 bytes per vertex. In a graph with types, the vertices of each type are ordered among themselves. Types and
+    relations stay as they are.
 
     Parameters
     ----------
@@ -172,7 +174,7 @@ def order(
     Raises
     ------
     ParameterError
-        The output is the input, the partition has another length than the graph has vertices, or the graph has types.
+        The output is the input, or the partition has another length than the graph has vertices.
     GraphFormatError
         The partition belongs to another graph.
     MemoryBudgetError
@@ -181,8 +183,9 @@ def order(
     Notes
     -----
     Label propagation clusters the vertices, and then the clusters, with caps of 16 vertices, 128, 1,024 and so on.
-    Weights of records do not matter. The result is the same for any number of threads. Source: Boldi, Rosa, Santini,
-    Vigna, "Layered Label Propagation", WWW 2011. Here the clusters are nested.
+    Weights of records do not matter. A graph with types is clustered as a whole, and then within each type. The result
+    is the same for any number of threads. Source: Boldi, Rosa, Santini, Vigna, "Layered Label Propagation", WWW 2011.
+    Here the clusters are nested.
 
     Examples
     --------
@@ -199,11 +202,6 @@ def order(
     target, seed = parameters.path("out", out), parameters.seed(seed)
     run = run_options(**options)
     given = open_graph(graph, **options)
-    if given.types is not None:
-        raise ParameterError(
-            "graph: its types are ranges of vertices, which another order would mix. Partition it as it is, or order a "
-            "graph of one type"
-        )
     if given.path is not None:
         refuse_input(given.path, target)
     start = None if partition is None else start_of("order", partition, k, given)
@@ -213,19 +211,56 @@ def order(
         checksum = None if start.checksum is None else given.identify(run)[1]
         start.refuse_other_graph(given.num_vertices, given.num_edges, checksum)
     with staged(target, [*RAW, "ids.npy"], run) as file:
-        result = _core.order(
-            given._source,
-            file,
-            assignment=None if start is None else np.asarray(start.assignment).view(np.uint32),
-            k=1 if start is None else start.k,
-            seed=seed,
-            symmetric=given.directedness == "symmetric",
-            options=run,
-        )
+        parts = None if start is None else np.asarray(start.assignment).view(np.uint32)
+        k = 1 if start is None else start.k
+        ordered_by = _ordered if given.types is None else _ordered_by_type
+        first, result = ordered_by(given, file, parts, k, seed, run)
         written, weights = result.graph, given._weights
         description = None if weights is None else record_weights.write(weights, file, run)
-        Sidecar("u32", written.n, written.m, given.directedness, written.checksum, description).write(file)
-    given.remember(result.origin.loops, result.origin.checksum)
+        Sidecar(
+            "u32", written.n, written.m, given.directedness, written.checksum, description, typed=given._typed
+        ).write(file)
+    given.remember(first.origin.loops, first.origin.checksum)
     ordered = open_graph(target)
     ordered.remember(written.loops, written.checksum)
-    return Ordering(given, ordered, beside(target, "ids.npy"), result)
+    return Ordering(
+        given, ordered, beside(target, "ids.npy"), (first.bytes_per_entry[0], result.bytes_per_entry[1])
+    )
+
+
+def _ordered(
+    graph: Graph, file: Path, assignment: npt.NDArray[np.uint32] | None, k: int, seed: int, run: RunOptions
+) -> tuple[_core.Ordered, _core.Ordered]:
+    """Write a graph in its new order, and its old ids.
+
+    The first result is about the given graph, and the second one about the graph that is written.
+    """
+    symmetric = graph.directedness == "symmetric"
+    result = _core.order(
+        graph._source, file, assignment=assignment, k=k, seed=seed, symmetric=symmetric, options=run
+    )
+    return result, result
+
+
+def _ordered_by_type(
+    graph: Graph, file: Path, parts: npt.NDArray[np.uint32] | None, k: int, seed: int, run: RunOptions
+) -> tuple[_core.Ordered, _core.Ordered]:
+    """Write a graph with types, as :func:`_ordered` does without.
+
+    Types stay ranges, so that clusters end with their types. Vertices of a type without edges among themselves would
+    then keep their old order. So the clusters of the whole graph come first, and their order is the old one here.
+    """
+    types = np.repeat(
+        np.arange(len(graph.types or ()), dtype=np.uint32), [each.n for each in graph.types or ()]
+    )
+    with tempfile.TemporaryDirectory(prefix="fastpart-", dir=run.tmp_dir) as folder:
+        whole = Path(folder) / "whole.bin"
+        first, _ = _ordered(graph, whole, parts, k, seed, run)
+        ids = mapped(beside(whole, "ids.npy"))
+        of_each = types if parts is None else types * np.uint32(k) + parts
+        clustered = open_graph(whole, num_vertices=graph.num_vertices, directedness=graph.directedness)
+        _, result = _ordered(clustered, file, of_each[ids], len(graph.types or ()) * k, seed, run)
+        kept = beside(file, "ids.npy")
+        found = ids[np.load(kept)]
+    np.save(kept, found)
+    return first, result

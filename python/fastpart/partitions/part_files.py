@@ -147,18 +147,18 @@ class PartFiles:
         except (FastpartError, TypeError) as error:
             raise GraphFormatError(f"{shown(self._root / MANIFEST)}: {error}") from None
 
-    def _labels(self, rows: int) -> Array | None:
-        labels = self._described("labels", rows)
+    def _labels(self, name: str, rows: int) -> Array | None:
+        labels = self._described(name, rows)
         if labels is None or (labels.dtype == np.int64 and labels.ndim == 1):
             return labels
         if labels.dtype == np.float32 and labels.ndim in (1, 2):
             return labels
         if labels.dtype != np.uint8 or labels.ndim != 2:
             raise GraphFormatError(
-                f"{shown(self._root / MANIFEST)}: labels: expected one int64, a row of uint8, or float32 per vertex"
+                f"{shown(self._root / MANIFEST)}: {name}: expected one int64, a row of uint8, or float32 per row"
             )
         if labels.max(initial=0) > 1:
-            raise self._damaged("labels", "0 and 1")
+            raise self._damaged(name, "0 and 1")
         return labels
 
     def _times(self, name: str, rows: int) -> Ids | None:
@@ -167,13 +167,17 @@ class PartFiles:
             raise GraphFormatError(f"{shown(self._root / MANIFEST)}: {name}: expected one int64 per row")
         return times
 
-    def _mask(self, name: str) -> npt.NDArray[np.bool_] | None:
-        stated = self._manifest.get("splits", [])
+    def _mask(
+        self, split: str, rows: int, entry: str = "splits", before: str = ""
+    ) -> npt.NDArray[np.bool_] | None:
+        """Map the mask of a split, whose name follows ``before``. The entry of the manifest lists the splits."""
+        stated = self._manifest.get(entry, [])
         if not isinstance(stated, list):
-            raise GraphFormatError(f"{shown(self._root / MANIFEST)}: splits: expected a list of names")
-        if name not in stated:
+            raise GraphFormatError(f"{shown(self._root / MANIFEST)}: {entry}: expected a list of names")
+        if split not in stated:
             return None
-        mask = self._array(name, np.bool_, (self.num_inner,))
+        name = f"{before}{split}"
+        mask = self._array(name, np.bool_, (rows,))
         if mask.view(np.uint8).max(initial=0) > 1:
             raise self._damaged(name, "0 and 1")
         return mask

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core import parameters
-from ..core.inputs import known_of
+from ..core.inputs import EDGE_LABEL_SPLITS, EDGE_LABELS, known_of
 from ..core.parameters import shown
 from ..core.parsing import json_object
 from ..core.protocols import facts
@@ -34,7 +34,7 @@ def part_name(index: int) -> str:
 OF_VERTICES = ("features", "halo_features", "labels", "splits", "times")
 """Entries of a type in the manifest, which are those of a plain graph at its top."""
 
-OF_EDGES = ("edge_features", "times")
+OF_EDGES = ("edge_features", EDGE_LABELS, EDGE_LABEL_SPLITS, "times")
 """Entries of a relation in the manifest."""
 
 
@@ -139,7 +139,7 @@ class VertexRows(PartFiles):
 
         Targets of a regression are float32, of shape (num_inner,) or (num_inner, width), NaN = none.
         """
-        return self._labels(self.num_inner)
+        return self._labels("labels", self.num_inner)
 
     @cached_property
     def times(self) -> Ids | None:
@@ -149,17 +149,17 @@ class VertexRows(PartFiles):
     @cached_property
     def train(self) -> npt.NDArray[np.bool_] | None:
         """Mask of the inner vertices to train on."""
-        return self._mask("train")
+        return self._mask("train", self.num_inner)
 
     @cached_property
     def val(self) -> npt.NDArray[np.bool_] | None:
         """Mask of the inner vertices to validate on."""
-        return self._mask("val")
+        return self._mask("val", self.num_inner)
 
     @cached_property
     def test(self) -> npt.NDArray[np.bool_] | None:
         """Mask of the inner vertices to test on."""
-        return self._mask("test")
+        return self._mask("test", self.num_inner)
 
     def labelled(self, split: str) -> npt.NDArray[np.bool_] | None:
         """Return the mask of the inner vertices of a split that have a label. Without labels, all have."""
@@ -167,7 +167,46 @@ class VertexRows(PartFiles):
         return mask if mask is None or self.labels is None else mask & known_of(self.labels)
 
 
-class PartData(VertexRows):
+class EdgeRows(PartFiles):
+    """One row per in-edge of a part, or of one relation in it. Data that were not saved are None."""
+
+    @cached_property
+    def edge_features(self) -> Array | None:
+        """One row per in-edge, in the order of ``edge_ids``. Coded ones are decoded, all of the part."""
+        return self._decoded("edge_features", self.num_edges)
+
+    def edge_features_of(self, places: Ids) -> Array | None:
+        """Return the features of some in-edges, given their places. Only theirs are decoded. None without any."""
+        rows, coding = self._described("edge_features", self.num_edges), self.coding("edge_features")
+        if rows is None or coding is None:
+            return None if rows is None else rows[places]
+        return coding.decode(rows[places])
+
+    @cached_property
+    def edge_labels(self) -> Array | None:
+        """Label of each in-edge, in the order of ``edge_ids``: that of its record, in the types of ``labels``."""
+        return self._labels(EDGE_LABELS, self.num_edges)
+
+    @cached_property
+    def edge_label_train(self) -> npt.NDArray[np.bool_] | None:
+        """Mask of the in-edges whose records are to train on."""
+        return self._edge_mask("train")
+
+    @cached_property
+    def edge_label_val(self) -> npt.NDArray[np.bool_] | None:
+        """Mask of the in-edges whose records are to validate on."""
+        return self._edge_mask("val")
+
+    @cached_property
+    def edge_label_test(self) -> npt.NDArray[np.bool_] | None:
+        """Mask of the in-edges whose records are to test on."""
+        return self._edge_mask("test")
+
+    def _edge_mask(self, split: str) -> npt.NDArray[np.bool_] | None:
+        return self._mask(split, self.num_edges, EDGE_LABEL_SPLITS, "edge_label_")
+
+
+class PartData(VertexRows, EdgeRows):
     """The base of :class:`VertexPartData` and :class:`EdgePartData`.
 
     Every array is mapped read-only on first use, and checked against ``part.json`` and ``manifest.json``. Features,
@@ -262,11 +301,6 @@ class PartData(VertexRows):
     def edge_ids(self) -> Ids:
         """Global id of each in-edge, int64: record r, or m + r for its opposite direction."""
         return self._edge_numbers("edge_ids", 0)
-
-    @cached_property
-    def edge_features(self) -> Array | None:
-        """One row per in-edge, in the order of ``edge_ids``. Coded ones are decoded, all of the part."""
-        return self._decoded("edge_features", self.num_edges)
 
     @cached_property
     def edge_times(self) -> Ids | None:
@@ -385,7 +419,7 @@ class TypeData(VertexRows):
         return np.concatenate([self._part.vertices[slice(*span)] for span in self.spans[1:]])
 
 
-class RelationData(PartFiles):
+class RelationData(EdgeRows):
     """The in-edges of one relation, or of its reverse, in a part.
 
     Attributes
@@ -454,11 +488,6 @@ class RelationData(PartFiles):
                 "edge_ids", f"ids of edges of {self.type.name!r} where relations.npy says so"
             )
         return ids
-
-    @cached_property
-    def edge_features(self) -> Array | None:
-        """One row per in-edge, in the order of ``edges``."""
-        return self._decoded("edge_features", self.num_edges)
 
     @cached_property
     def times(self) -> Ids | None:

@@ -33,6 +33,8 @@ class SavedData(OptionGroup):
     split: int | None = None
     edge_features: Any = None
     edge_feature_dtype: FeatureDtype | None = None
+    edge_labels: Any = None
+    edge_label_splits: Any = None
     times: Any = None
     edge_times: Any = None
     halo_hops: Annotated[int, _hops] = 1

@@ -233,24 +233,24 @@ def _type_of(rows: npt.NDArray[np.uint32], partition: VertexPartition, name: str
     return name
 
 
-def vertex_ids(vertices: Any, n: int, names: str = "", repeated: bool = False) -> Ids:
+def vertex_ids(vertices: Any, n: int, names: str = "", repeated: bool = False, name: str = "vertices") -> Ids:
     """Return ids as int64, from ids or from a mask. ``names`` are what else is accepted, for the text of an error.
 
-    Each is there once, unless they may be ``repeated``.
+    Each is there once, unless they may be ``repeated``. ``name`` is that of the parameter.
     """
     array = np.asarray(vertices)
     if array.dtype == np.bool_ and array.shape == (n,):
         return np.flatnonzero(array)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise TypeError(
-            f"vertices: expected {names}integer ids or a bool mask of length {n}, got "
+            f"{name}: expected {names}integer ids or a bool mask of length {n}, got "
             f"{array.dtype} of shape {array.shape}"
         )
     bad = np.flatnonzero((array < 0) | (array >= n))
     if bad.size:
-        raise ParameterError(f"vertices: {array[bad[0]]} is not between 0 and {n - 1}")
+        raise ParameterError(f"{name}: {array[bad[0]]} is not between 0 and {n - 1}")
     if not repeated:
-        refuse_repeated("vertices", array)
+        refuse_repeated(name, array)
     return np.ascontiguousarray(array, np.int64)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.inputs import EDGE_LABEL_SPLITS, EDGE_LABELS, EDGE_MASKS, SPLITS
 from ..core.parsing import named
 from ..core.rows import Rows
 from ..graphs.types import EdgeType, TypedRanges
@@ -70,31 +71,26 @@ class Gathering:
 
 
 def plain_arrays(contents: Contents) -> Iterator[Gathering]:
-    """Yield the arrays of a plain graph."""
-    features = None if contents.features is None else contents.features.rows
-    of_vertices = {"features": features, "labels": contents.labels, "times": contents.times, **contents.masks}
-    for name, rows in of_vertices.items():
-        if rows is not None:
-            yield Gathering(name, rows, "vertices.npy", lambda size: (0, size["num_inner"]))
-    if contents.halo_features and features is not None:
-        yield Gathering("halo_features", features, "vertices.npy", _halo)
-    edge_features = None if contents.edge_features is None else contents.edge_features.rows
-    for name, rows in {"edge_features": edge_features, "edge_times": contents.edge_times}.items():
-        if rows is not None:
-            yield Gathering(name, rows, "edge_ids.npy", lambda size: (0, size["num_edges"]))
+    """Yield the arrays of a plain graph: of its one type, and of its one relation."""
+    yield from arrays_of_type(None, 0, contents)
+    yield from arrays_of_relation(None, None, contents)
 
 
-def _halo(size: Sizes) -> tuple[int, int]:
-    return size["num_inner"], size["num_inner"] + sum(size["num_halo"])
+def _of_edges(contents: Contents) -> dict[str, Rows | None]:
+    """Return the rows of records, without their times, by the names of their arrays."""
+    masks = {f"edge_label_{name}": rows for name, rows in contents.edge_masks.items()}
+    features = None if contents.edge_features is None else contents.edge_features.rows
+    return {"edge_features": features, EDGE_LABELS: contents.edge_labels, **masks}
 
 
-def arrays_of_type(typed: TypedRanges, number: int, contents: Contents) -> Iterator[Gathering]:
-    """Yield the arrays of one type of vertices."""
-    each = typed.types[number]
+def arrays_of_type(typed: TypedRanges | None, number: int, contents: Contents) -> Iterator[Gathering]:
+    """Yield the arrays of one type of vertices. Without types, these are the arrays of all vertices."""
+    of = None if typed is None else typed.types[number]
+    above, first = ("", 0) if of is None else (f"types/{of.name}/", of.first)
     features = None if contents.features is None else contents.features.rows
 
     def spans(size: Sizes) -> list[tuple[int, int]]:
-        hops = size["num_inner"], *size["num_halo"]
+        hops = size["num_inner"], *size.get("num_halo", ())
         return TypeCounts.of(typed, size, hops, size["num_edges"]).spans(number)
 
     def halo(folder: Path, size: Sizes) -> Any:
@@ -104,30 +100,32 @@ def arrays_of_type(typed: TypedRanges, number: int, contents: Contents) -> Itera
     named_rows = {"features": features, "labels": contents.labels, "times": contents.times, **contents.masks}
     for name, rows in named_rows.items():
         if rows is not None:
-            yield Gathering(
-                f"types/{each.name}/{name}", rows, "vertices.npy", lambda size: spans(size)[0], each.first
-            )
+            yield Gathering(f"{above}{name}", rows, "vertices.npy", lambda size: spans(size)[0], first)
     if contents.halo_features and features is not None:
-        name = f"types/{each.name}/halo_features"
-        yield Gathering(name, features, IDS, _whole, each.first, halo)
+        yield Gathering(f"{above}halo_features", features, IDS, _whole, first, halo)
 
 
-def arrays_of_relation(typed: TypedRanges, edge_type: EdgeType, contents: Contents) -> Iterator[Gathering]:
-    """Yield the arrays of the edges of one relation, or of its reverse."""
-    number = typed.edge_types.index(edge_type)
-    m = sum(each.m for each in typed.relations)
+def arrays_of_relation(
+    typed: TypedRanges | None, of: EdgeType | None, contents: Contents
+) -> Iterator[Gathering]:
+    """Yield the arrays of the edges of a relation, or of its reverse. Without relations, these are all edges."""
+    arrays = _of_edges(contents) | {"edge_times" if of is None else "times": contents.edge_times}
 
     def ids(folder: Path, size: Sizes) -> Any:
+        assert typed is not None
         relations, edge_ids = (
             np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("relations", "edge_ids")
         )
+        number, m = typed.edge_types.index(of), sum(each.m for each in typed.relations)
         return edge_ids[np.flatnonzero(relations == number)] % max(m, 1)
 
-    features = None if contents.edge_features is None else contents.edge_features.rows
-    for name, rows in {"edge_features": features, "times": contents.edge_times}.items():
-        if rows is not None:
-            path = f"relations/{edge_type.name}/{name}"
-            yield Gathering(path, rows, IDS, _whole, edge_type.relation.first, ids)
+    for name, rows in arrays.items():
+        if rows is None:
+            continue
+        if of is None:
+            yield Gathering(name, rows, "edge_ids.npy", lambda size: (0, size["num_edges"]))
+        else:
+            yield Gathering(f"relations/{of.name}/{name}", rows, IDS, _whole, of.relation.first, ids)
 
 
 def _whole(size: Sizes) -> tuple[int, int]:
@@ -152,10 +150,12 @@ def count_types(folder: Path, size: Sizes, typed: TypedRanges) -> None:
 
 def described(arrays: Mapping[str, Rows]) -> dict[str, Any]:
     """Return the entries of a manifest for arrays of rows. Those of masks are the names of the splits."""
-    entries = {
+    entries: dict[str, Any] = {
         name: {"dtype": rows.dtype.name, "shape": list(rows.shape[1:])}
         for name, rows in arrays.items()
-        if name not in ("train", "val", "test")
+        if name not in (*SPLITS, *EDGE_MASKS)
     }
-    masks = [name for name in arrays if name in ("train", "val", "test")]
-    return entries | ({"splits": masks} if masks else {})
+    for entry, masks in (("splits", SPLITS), (EDGE_LABEL_SPLITS, EDGE_MASKS)):
+        if found := [name.removeprefix("edge_label_") for name in arrays if name in masks]:
+            entries[entry] = found
+    return entries

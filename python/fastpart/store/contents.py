@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.ids import Ids, of_name
-from ..core.inputs import labels_of, splits_of
+from ..core.inputs import labels_of, labels_of_records, match_records, splits_of, splits_of_records
 from ..core.options import RunOptions
 from ..core.outputs import held
 from ..core.rows import Rows, rows_of
@@ -37,6 +37,8 @@ class Contents:
     masks: Mapping[str, Rows] = field(default_factory=dict)
     times: Rows | None = None
     edge_features: Features | None = None
+    edge_labels: Rows | None = None
+    edge_masks: Mapping[str, Rows] = field(default_factory=dict)
     edge_times: Rows | None = None
     held_out: Mapping[str, Pairs] | None = None
     """Pairs of vertices to validate and to test on. None without edge splits."""
@@ -77,6 +79,8 @@ def _entries(contents: Contents) -> dict[str, Any]:
         "splits": contents.masks,
         "times": contents.times is not None,
         "edge_features": contents.edge_features is not None,
+        "edge_labels": contents.edge_labels is not None,
+        "edge_label_splits": contents.edge_masks,
         "edge_times": contents.edge_times is not None,
         "edge_splits": contents.held_out is not None,
     }
@@ -105,8 +109,8 @@ class Given:
                 rows = self._of_vertices(self._of(each.name), each.n, of_name(self._ids, each.name), about)
             of_types[each.name] = Contents(**self._shape, **rows)
         for relation in typed.relations:
-            with _About("relation", relation.name):
-                rows = self._of_edges(self._of(relation.name), relation.m)
+            with _About("relation", relation.name) as about:
+                rows = self._of_edges(self._of(relation.name), relation.m, about)
             of_relations[relation.name] = Contents(**self._shape, **rows)
         given, n = self._given.edge_splits, sum(each.n for each in typed.types)
         held_out = None if given is None else held_out_of(given, n, typed)
@@ -147,7 +151,7 @@ class Given:
             "times": times,
         }
 
-    def _of_edges(self, given: SavedData, m: int) -> dict[str, Any]:
+    def _of_edges(self, given: SavedData, m: int, about: str = "") -> dict[str, Any]:
         edge_features = None
         if given.edge_features is not None:
             rows = self._of_records("edge_features", given.edge_features, m)
@@ -155,12 +159,24 @@ class Given:
         times = None
         if given.edge_times is not None:
             times = _whole("edge_times", self._of_records("edge_times", given.edge_times, m))
-        return {"edge_features": edge_features, "edge_times": times}
+        labels = None
+        if given.edge_labels is not None:
+            labels = rows_of("edge_labels", labels_of_records(given.edge_labels, m))
+        splits = {}
+        if given.edge_label_splits is not None:
+            splits = splits_of_records(given.edge_label_splits, m, about)
+        masks = {name: rows_of(name, mask) for name, mask in _masks(splits, m).items()}
+        return {
+            "edge_features": edge_features,
+            "edge_labels": labels,
+            "edge_masks": masks,
+            "edge_times": times,
+        }
 
     def _of_records(self, name: str, given: Any, m: int) -> Rows:
         """Return one row per record. Records have no ids, so the order of the rows is theirs."""
         rows = rows_of_records(name, given, self._options)
-        _match_records(name, len(rows), m)
+        match_records(name, len(rows), m)
         return rows
 
 
@@ -176,12 +192,6 @@ def _whole(name: str, rows: Rows) -> Rows:
         np.dtype(np.int64),
         lambda start, stop: read(start, stop).reshape(-1).astype(np.int64),
     )
-
-
-def _match_records(name: str, rows: int, m: int) -> None:
-    """Refuse rows of another number than m."""
-    if rows != m:
-        raise ParameterError(f"{name}: {rows} rows for {m} records. Expected one row per record")
 
 
 class _About:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..core import parameters
+from ..core.inputs import EDGE_LABEL_SPLITS, EDGE_LABELS
 from ..core.notes import log
 from ..core.options import RunOptions
 from ..core.parameters import shown
@@ -24,7 +25,7 @@ from .contents import Contents, Given
 
 NAMES = tuple(each.name for each in fields(SavedData))
 OF_VERTICES = ("features", "labels", "splits", "times")
-OF_EDGES = ("edge_features", "edge_times")
+OF_EDGES = ("edge_features", EDGE_LABELS, EDGE_LABEL_SPLITS, "edge_times")
 
 
 def check(data: SavedData, target: Path | None, form: str, of: str, *, graph: bool) -> None:

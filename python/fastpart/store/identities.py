@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ..core.inputs import EDGE_LABELS, EDGE_MASKS
 from ..partitions.coding import COLUMNS, EDGE_COLUMNS
 from .manifest import OWN
 
@@ -15,6 +16,7 @@ FILES = {
     "parts": ("vertices.npy", "root.npy"),
     "labels": ("labels.npy",),
     "splits": ("train.npy", "val.npy", "test.npy"),
+    "labels of edges": (f"{EDGE_LABELS}.npy", *(f"{mask}.npy" for mask in EDGE_MASKS)),
     "edge splits": ("edge_train.npy", "edge_val.npy", "edge_test.npy"),
 }
 """Files of a part that can be read to tell whether they changed, if the directory does not list their checksums."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import _core
 from ..core.folders import below, inside, owned
-from ..core.inputs import SPLITS
+from ..core.inputs import EDGE_LABEL_SPLITS, EDGE_LABELS, EDGE_MASKS, SPLITS
 from ..core.names import PathBelow
 from ..core.options import RunOptions
 from ..core.outputs import replaceable
@@ -97,7 +97,8 @@ def _refuse_undescribed(manifest: Mapping[str, Any]) -> None:
         for entry in [manifest] if not of else manifest.get(of, []):
             above = "/".join([part_name(0), *([of, entry["name"]] if of else [])])
             known = {name for name in names if entry.get(name) is not None} | set(entry.get("splits", []))
-            for name in (*names, *SPLITS):
+            known |= {f"edge_label_{split}" for split in entry.get(EDGE_LABEL_SPLITS, [])}
+            for name in (*names, *SPLITS, *EDGE_MASKS):
                 if f"{above}/{name}.npy" in files and name not in known:
                     raise ParameterError(
                         f"files: lists {name}.npy, but {of or MANIFEST} has no entry {name!r}"
@@ -163,7 +164,9 @@ _CHECKS: dict[str, Check] = {
     "edge_times": row_type,
     "labels": row_type,
     "times": row_type,
+    EDGE_LABELS: row_type,
     "splits": _splits,
+    EDGE_LABEL_SPLITS: _splits,
     "ids": _names,
     "edge_splits": _counts,
     "held_out_from": lambda name, value: integer(name, value, -(2**63), 2**63 - 1),

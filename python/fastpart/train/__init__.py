@@ -1,9 +1,9 @@
 """Training of graph neural networks over partitions, with torch: ``pip install 'fastpart[train]'``.
 
 Every method reads a partition directory with features, labels and splits, and returns a :class:`TrainedModel`. ``full``
-is the reference. It ignores the parts. ``links`` predicts edges, and needs no labels. ``embeddings`` does so without
-an encoder, also of several relations. ``open`` returns what a folder of
-a training holds. ``distdgl`` also needs DGL: ``pip install 'fastpart[dgl]'``.
+is the reference. It ignores the parts. ``links`` predicts edges, and needs no labels. ``embeddings`` does so
+without an encoder, also of several relations. ``edges`` predicts labels of edges. ``open`` returns what a folder of a
+training holds. ``distdgl`` also needs DGL: ``pip install 'fastpart[dgl]'``.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from .registry import register as register
 
 # A module must not have the name of its function: importing it would replace the function in the package.
 _MODULES = {
+    "TrainedEdges": "edge_classification.trained",
     "TrainedEmbeddings": "facts.trained",
     "TrainedLinks": "link_prediction.trained",
     "TrainedModel": "runs.trained",

@@ -7,6 +7,7 @@ import polars as pl
 from fastpart.core.options import Options
 from fastpart.core.parameters import CacheCriterion, NegativeRule, RowsIo, StrPath
 from fastpart.partitions.partition import PartitionSource
+from fastpart.train.edge_classification.trained import TrainedEdges
 from fastpart.train.facts.trained import TrainedEmbeddings
 from fastpart.train.link_prediction.trained import TrainedLinks
 from fastpart.train.on_ray import ray
@@ -15,6 +16,7 @@ from fastpart.train.registry import register
 from fastpart.train.runs.trained import TrainedModel
 
 __all__ = [
+    "TrainedEdges",
     "TrainedEmbeddings",
     "TrainedLinks",
     "TrainedModel",
@@ -23,6 +25,7 @@ __all__ = [
     "compare",
     "distdgl",
     "distgnn",
+    "edges",
     "embeddings",
     "full",
     "links",
@@ -266,6 +269,7 @@ def sdt(
     | Mapping[str, Sequence[int]]
     | Mapping[tuple[str, str, str], Sequence[int]]
     | None = None,
+    target: str | None = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
@@ -386,6 +390,46 @@ def links(
     resident: int | str | None = None,
     **options: Unpack[Options],
 ) -> TrainedLinks: ...
+def edges(
+    source: PartitionSource,
+    *,
+    ahead: int = 2,
+    model: str | Callable[..., Any] = "graphsage",
+    hidden: int = 64,
+    layers: int = 2,
+    heads: int = 4,
+    dropout: float = 0.5,
+    loss: Callable[..., Any] | None = None,
+    optimizer: Callable[..., Any] | None = None,
+    scheduler: Callable[..., Any] | None = None,
+    clip: float | None = None,
+    lr: float = 0.01,
+    weight_decay: float = 0.0005,
+    precision: Literal["float32", "float64", "bfloat16"] = "float32",
+    epochs: int = 100,
+    eval_every: int = 1,
+    metrics: Mapping[str, Any] | None = None,
+    patience: int | None = None,
+    seed: int | None = 0,
+    batch_size: int | None = 1000,
+    fanouts: Sequence[int]
+    | Mapping[str, Sequence[int]]
+    | Mapping[tuple[str, str, str], Sequence[int]]
+    | None = None,
+    device: Literal["cpu", "cuda"] = "cpu",
+    out: StrPath | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    on_epoch: Callable[[dict[str, Any]], object] | None = None,
+    callbacks: Sequence[Any] | None = None,
+    workers: int | None = None,
+    timeout: float = 1800.0,
+    io: RowsIo | None = None,
+    cache: float | str | None = None,
+    cache_by: CacheCriterion = "access",
+    resident: int | str | None = None,
+    **options: Unpack[Options],
+) -> TrainedEdges: ...
 def embeddings(
     source: PartitionSource,
     *,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -18,7 +18,6 @@ from .. import _core
 from ..core.inputs import known_of
 from ..core.parameters import shown
 from ..errors import GraphFormatError, ParameterError, arg, code
-from ..partitions.part_rows import TypeData
 from ..partitions.partition import Partition, PartitionSource, VertexPartition, directory_of
 from ..partitions.parts import PartData, VertexPartData
 from ..partitions.types import (
@@ -35,9 +34,9 @@ from ..partitions.types import (
     types_with,
 )
 from ..store import open_partition
-from .batches.field import Field
 from .graphs.kernels import CPU
-from .graphs.rows import Rows
+from .graphs.rows import alone
+from .local_graph import LocalGraph, features_of, graph_of, typed_graph_of
 from .options import Options
 from .scores import Task, TypedTask
 
@@ -45,61 +44,6 @@ Ids = npt.NDArray[np.int64]
 AnyPart = TypeVar("AnyPart", bound=PartData)
 
 SPLITS = ("train", "val", "test")
-
-
-@dataclass
-class LocalGraph:
-    """A graph. Its first ``num_inner`` vertices are trained on, the others are their halo.
-
-    Attributes
-    ----------
-    graph : Rows
-        The in-edges of all vertices whose neighbours are known. The other vertices, if there are any, have none.
-    features : torch.Tensor
-        float32, one row per vertex.
-    labels : torch.Tensor
-        Labels of the inner vertices: int64 of shape (num_inner,), or float32 of shape (num_inner, classes).
-    splits : dict of torch.Tensor
-        Local ids of the labelled inner vertices of ``train``, ``val`` and ``test``.
-    vertices : numpy.ndarray
-        Global id of each vertex.
-    device : torch.device
-        Where they are.
-    cache : dict
-        Data that the batches computed about the graph. It survives when the part is loaded again.
-    """
-
-    graph: Rows
-    features: Tensor
-    labels: Tensor
-    splits: dict[str, Tensor]
-    vertices: Ids
-    num_inner: int
-    device: torch.device = CPU
-    cache: dict[Any, Any] = field(default_factory=dict)
-
-    def inner(self) -> Rows:
-        """Return the in-edges of the inner vertices. They are the targets."""
-        return self.graph.first(self.num_inner)
-
-    @cached_property
-    def field(self) -> Field:
-        """Where batches are sampled."""
-        graph = self.graph
-        return Field(
-            _core.Topology.in_memory(
-                np.ascontiguousarray(self.vertices, np.int64),
-                np.ascontiguousarray(graph.indptr, np.int64),
-                np.ascontiguousarray(graph.indices, np.int32),
-            ),
-            self.splits["train"].numpy().astype(np.uint32),
-            lambda rows: graph.source_degree[torch.from_numpy(rows.astype(np.int64))],
-            slice(0, graph.num_targets),
-            len(graph.indices),
-            device=self.device,
-            edge_attr=graph.edge_attr,
-            cache=self.cache,
-        )
 
 
 _MOST_CLASSES = 1 << 16
@@ -124,6 +68,8 @@ class AnyDataset(ABC, Generic[AnyPart]):
     """
 
     target: str = ONLY_TYPE
+    item: ClassVar[str] = "vertex"
+    """An item that has labels."""
     of: ClassVar[str]
     refusal: ClassVar[str]
     """The end of the message that refuses the other type of partition."""
@@ -138,7 +84,7 @@ class AnyDataset(ABC, Generic[AnyPart]):
         self._refuse_incomplete()
         self.task = replace(self._task(), edge_features=self._edge_width())
         if not self.num_train:
-            raise ParameterError(f"source: {shown(self.path)} has no labelled vertex to train on")
+            raise ParameterError(f"source: {shown(self.path)} has no labelled {self.item} to train on")
 
     @property
     def has_types(self) -> bool:
@@ -284,7 +230,7 @@ class AnyDataset(ABC, Generic[AnyPart]):
         }
         vertices = np.arange(n)
         indptr, sources, places = self._rows()
-        graph = _graph(indptr, sources, degree, vertices, device, self._edge_attr(places))
+        graph = graph_of(indptr, sources, degree, vertices, device, self._edge_attr(places))
         rows = torch.from_numpy(features).to(device)
         return LocalGraph(graph, rows, labels.to(device), chosen_ids, vertices, n, device)
 
@@ -399,7 +345,7 @@ class Dataset(AnyDataset[VertexPartData]):
         """The entry of the manifest that describes the target."""
         return entry_of_type(self.partition, self.target)
 
-    def labelled(self, part: VertexPartData) -> VertexPartData | TypeData:
+    def labelled(self, part: VertexPartData) -> Any:
         """Return the vertices of the target in a part."""
         return rows_of_type(part, self.target)
 
@@ -433,17 +379,21 @@ class Dataset(AnyDataset[VertexPartData]):
 
     def part(self, index: int, device: torch.device = CPU) -> LocalGraph:
         """Return a part with its halo and the halo's features, on a device."""
-        part = self.partition.parts[index]
-        features = np.empty((len(part.vertices), self.task.features), np.float32)
-        features[: part.num_inner] = part.features
-        features[part.num_inner :] = self.features_of_halo(part)
+        parts = self.partition.parts
+        part, labelled = parts[index], self.labelled(parts[index])
+        widths = self.task.input_widths(0)
+        if self.has_types:
+            graph: Any = typed_graph_of(part, edge_keys(self.partition), device)
+        else:
+            attributes = self._edge_attr_of(part)
+            graph = graph_of(part.indptr, part.indices, part.degree, part.vertices, device, attributes)
         return LocalGraph(
-            _graph(part.indptr, part.indices, part.degree, part.vertices, device, self._edge_attr_of(part)),
-            torch.from_numpy(features).to(device),
+            graph,
+            alone({name: features_of(parts, part, name, width).to(device) for name, width in widths.items()}),
             self.labels(part).to(device),
             self.splits(part),
-            part.vertices,
-            part.num_inner,
+            labelled.inner if self.has_types else part.vertices,
+            labelled.num_inner,
             device,
             self._caches.setdefault(index, {}),
         )
@@ -485,16 +435,6 @@ class Dataset(AnyDataset[VertexPartData]):
             pieces.append((np.diff(part.indptr[: part.num_inner + 1]), part.vertices[part.indices[:edges]]))
         return _in_order(np.concatenate([part.inner for part in self.partition.parts]), pieces)
 
-    def features_of_halo(self, part: VertexPartData) -> npt.NDArray[Any]:
-        """Return the features of the halo, from this part if they were saved, else from their own parts."""
-        if part.halo_features is not None:
-            return part.halo_features
-        features = np.empty((part.num_halo, self.task.features), np.float32)
-        for owner in np.unique(part.halo_parts):
-            those = np.flatnonzero(part.halo_parts == owner)
-            features[those] = self.partition.parts[int(owner)].features_of(part.halo_rows[those])
-        return features
-
 
 def task_over_types(partition: VertexPartition, returned: tuple[str, ...], **outputs: Any) -> TypedTask:
     """Return the task of a graph with types: the first of the ``returned`` ones has the labels."""
@@ -526,24 +466,3 @@ def _in_order(order: Ids, pieces: list[tuple[Ids, Ids]]) -> tuple[Ids, Ids, Ids]
     indptr = np.concatenate(([0], np.cumsum(counts[row_of])))
     places = np.arange(indptr[-1]) + np.repeat(starts[row_of] - indptr[:-1], counts[row_of])
     return indptr, np.concatenate([indices for _, indices in pieces])[places], places
-
-
-def _graph(
-    indptr: Ids,
-    indices: npt.NDArray[Any],
-    degree: Ids,
-    vertices: Ids,
-    device: torch.device,
-    edge_attr: Tensor | None,
-) -> Rows:
-    """Return the graph of the given rows. Vertices beyond them have no in-edges."""
-    padded = np.full(len(vertices) + 1, indptr[-1], np.int64)
-    padded[: len(indptr)] = indptr
-    return Rows(
-        padded,
-        np.array(indices, np.int32),
-        torch.from_numpy(np.array(degree)),
-        torch.from_numpy(np.array(vertices)),
-        device=device,
-        edge_attr=edge_attr,
-    )

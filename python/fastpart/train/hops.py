@@ -11,9 +11,9 @@ import numpy.typing as npt
 import torch
 
 from .. import _core
+from ..loading.edge_rows import EdgeFeatures
 from ..loading.fetching import Fetching
 from ..loading.remote import RowFiles
-from ..loading.typed.edge_features import TypedEdgeFeatures
 from ..partitions.partition import VertexPartition
 from ..partitions.types import edge_keys, type_names
 from .graphs.kernels import CPU
@@ -74,7 +74,7 @@ class Hops:
         self._sampler: _core.Sampler[Any] = _core.Sampler(
             self._topology, fanouts, types=self._types, merged=True, edge_ids=ids, edge_rows=rows_of_edges
         )
-        self._of_relations = TypedEdgeFeatures(partition) if ids else None
+        self._of_relations = EdgeFeatures(partition) if ids else None
         self._exchange, self._of_edges = exchange, None
         if rows_of_edges and partition.parts[0].row_type("edge_features") is not None:
             here = np.ones(partition.k, bool)

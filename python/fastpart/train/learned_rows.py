@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
+from ..errors import ParameterError, arg
 from ..loading.remote import exchange_of
 from ..loading.rows.counts import Counts
 from ..loading.rows.embeddings import Embeddings
 from ..loading.rows.source import RowIds
 from ..partitions.partition import VertexPartition
 from ..partitions.seeds import owner_of
-from ..partitions.types import of_type, range_of_type, type_names
-from .embedding_table import EmbeddingTable, files_of
+from ..partitions.types import of_type, range_of_type
+from .embedding_table import NEW_EMBEDDINGS, EmbeddingTable, files_of
 from .file_names import EMBEDDINGS
 from .learning.validation import BROKEN, is_better
 from .ranks import barrier, is_first, rank, world_size
@@ -28,33 +28,50 @@ Ids = npt.NDArray[np.int64]
 
 
 class TypeVertices:
-    """The vertices of one type, part after part.
+    """The vertices of one or several types: part after part, and type after type within a part.
 
     Attributes
     ----------
     starts : numpy.ndarray
-        int64: first row of each part among those of the type, and their number.
+        int64: first row of each part among those of the types, and their number.
     firsts : numpy.ndarray
-        int64: row of the first vertex of the type in each part, among all rows of the topology.
+        int64: row of the first vertex of each type in each part, among all rows of the topology.
     """
 
-    def __init__(self, partition: VertexPartition, name: str) -> None:
-        self._topology = partition._topology
-        self.starts = np.asarray(partition._rows_by_type.starts[type_names(partition).index(name)], np.int64)
-        inside = [part.first_inner for part in of_type(partition, name)]
-        self.firsts = self._topology.starts[:-1] + np.array(inside, np.int64)
+    def __init__(self, partition: VertexPartition, *names: str) -> None:
+        self._topology, self._names = partition._topology, names
+        of = [of_type(partition, name) for name in names]
+        inside = np.array([[part.first_inner for part in each] for each in of], np.int64)
+        sizes = np.array([[part.num_inner for part in each] for each in of], np.int64)
+        self.firsts = (self._topology.starts[:-1] + inside).T.ravel()
+        self._starts = np.concatenate(([0], np.cumsum(sizes.T)))  # of each type in each part
+        self.starts = self._starts[:: len(names)]
+        self._of_types = np.pad(np.cumsum(sizes, axis=1), ((0, 0), (1, 0)))  # of each part within the type
 
     def ids_of(self, rows: RowIds) -> Ids:
         """Return the id of the vertex of each row."""
-        parts = owner_of(rows, self.starts)
-        return self._topology.ids_of((rows - self.starts[parts] + self.firsts[parts]).astype(np.uint32))
+        of = owner_of(rows, self._starts)
+        return self._topology.ids_of((rows - self._starts[of] + self.firsts[of]).astype(np.uint32))
+
+    def rows_of(self, name: str, rows: RowIds) -> RowIds:
+        """Return the rows here of vertices of a type, given those among all vertices of the type."""
+        number = self._names.index(name)
+        starts = self._of_types[number]
+        moved = self._starts[number : -1 : len(self._names)] - starts[:-1]
+        return (rows + moved[owner_of(rows, starts)]).astype(np.uint32)
+
+    def within(self, name: str, part: int) -> slice:
+        """Return where the rows of a type are among those of a part."""
+        number = part * len(self._names) + self._names.index(name)
+        start, stop = self._starts[number : number + 2] - self.starts[part]
+        return slice(int(start), int(stop))
 
 
 class LearnedRows:
     """A learned row for each vertex of some types. Every process owns those of its parts, with their sparse Adam.
 
     In every step all processes call :meth:`inputs` and, after the gradients are there, :meth:`step`. The first rows
-    depend on the seed and on the id of the vertex only.
+    depend on the seed and on the id of the vertex only. The rows of all types are one table, and travel in one message.
 
     Parameters
     ----------
@@ -79,8 +96,8 @@ class LearnedRows:
 
     Attributes
     ----------
-    counts : dict of Counts
-        By type: the bytes of rows and gradients between processes.
+    counts : Counts
+        The bytes of rows and gradients between processes.
     """
 
     def __init__(
@@ -95,23 +112,15 @@ class LearnedRows:
         seconds: float = 1800,
         dtype: npt.DTypeLike = np.float32,
     ) -> None:
-        self._partition, self._folder = partition, folder
+        self._partition, self._folder, self._types = partition, folder, tuple(types)
         own = np.flatnonzero(owners == rank())
         self._own = range(own[0], own[-1] + 1) if len(own) else range(0)
-        vertices = {name: TypeVertices(partition, name) for name in types}
-        self.counts = {name: Counts() for name in types}
-        self._tables = {
-            name: EmbeddingTable(each, self._own, width, seed, lr, folder / _folder_of(name), dtype)
-            for name, each in vertices.items()
-        }
-        self._exchanges = {
-            name: exchange_of(each.starts, owners, world_size(), seconds) for name, each in vertices.items()
-        }
-        self._embeddings = {
-            name: Embeddings(table, self._exchanges[name], self.counts[name])
-            for name, table in self._tables.items()
-        }
-        self._leaves: dict[str, Tensor] = {}
+        self._vertices = TypeVertices(partition, *types)
+        self._table = EmbeddingTable(self._vertices, self._own, width, seed, lr, folder, dtype)
+        self.counts = Counts()
+        self._exchange = exchange_of(self._vertices.starts, owners, world_size(), seconds)
+        self._embeddings = Embeddings(self._table, self._exchange, self.counts)
+        self._leaf: Tensor
         self._best = BROKEN
 
     def inputs(self, rows: Mapping[str, RowIds], device: torch.device | None = None) -> dict[str, Tensor]:
@@ -124,70 +133,72 @@ class LearnedRows:
         device : torch.device, optional
             Where the result is. Default: the CPU.
         """
-        x = {}
-        for name, embeddings in self._embeddings.items():
-            ids, places = np.unique(rows[name], return_inverse=True)
-            leaf = self._leaves[name] = torch.from_numpy(embeddings.rows(ids)).requires_grad_()
-            x[name] = F.embedding(torch.from_numpy(places).to(device), leaf.to(device))
-        return x
+        every = np.concatenate([self._vertices.rows_of(name, rows[name]) for name in self._types])
+        ids, places = np.unique(every, return_inverse=True)
+        self._leaf = torch.from_numpy(self._embeddings.rows(ids)).requires_grad_()
+        x = self._leaf.index_select(0, torch.from_numpy(places)).to(device)
+        # Models may change the rows of a type in place, which views of the same tensor would refuse.
+        of_type = torch.unsafe_split_with_sizes(x, [len(rows[name]) for name in self._types])
+        return dict(zip(self._types, of_type, strict=True))
 
     def step(self) -> None:
         """Let the owners change the rows of the last :meth:`inputs` by their gradients."""
-        for name, embeddings in self._embeddings.items():
-            leaf = self._leaves.pop(name)
-            embeddings.update((torch.zeros_like(leaf) if leaf.grad is None else leaf.grad).numpy())
+        leaf = self._leaf
+        del self._leaf
+        self._embeddings.update((torch.zeros_like(leaf) if leaf.grad is None else leaf.grad).numpy())
 
     def of_part(self, name: str, part: int) -> npt.NDArray[Any]:
         """Return the rows of a type in a part of this process."""
-        return self._tables[name].of_part(part)
+        return self._table.of_part(part)[self._vertices.within(name, part)]
 
     def follow(self, score: float) -> None:
         """Keep the rows of this epoch as the best ones, if its validation score is the best so far."""
         if is_better(score, self._best):  # as the history decides
             self._best = score
-            for table in self._tables.values():
-                table.keep_best()
+            self._table.keep_best()
 
     def save(self) -> None:
         """Save rows and optimizers before a checkpoint. All processes call it."""
-        for table in self._tables.values():
-            table.save()
+        self._table.save()
 
     def state(self) -> dict[str, Any]:
         """Return what a resume needs beside the files."""
-        return {"best": self._best, "types": {name: table.state for name, table in self._tables.items()}}
+        return {"best": self._best, "table": self._table.state}
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Go on from a :meth:`state` and the files that were saved before it."""
+        if "table" not in state:
+            raise ParameterError(
+                "resume: the learned rows were saved by an earlier version, in files of each type. Train again with "
+                f"{arg('overwrite', True)}"
+            )
         self._best = state["best"]
-        for name, table in self._tables.items():
-            table.load(state["types"][name])
+        self._table.load(state["table"])
 
-    def load_earlier(self, name: str, state: Mapping[str, Any], epoch: int) -> None:
-        """Go on from what versions saved of a type that had a folder for each epoch."""
+    def load_earlier(self, state: Mapping[str, Any], epoch: int) -> None:
+        """Go on from what versions saved that had a folder for each epoch."""
         self._best = state["best"]
-        self._tables[name].load_earlier(state["embeddings"], epoch, state["best_epoch"])
+        self._table.load_earlier(state["embeddings"], epoch, state["best_epoch"])
 
     def put_best(self) -> None:
         """Set the rows of the best epoch."""
-        for table in self._tables.values():
-            table.put_best()
+        self._table.put_best()
 
     def write(self) -> None:
         """Write the rows of each type by id, for :func:`written`. All processes call it."""
-        for name, table in self._tables.items():
+        for name in self._types:
             parts, vertices = of_type(self._partition, name), range_of_type(self._partition, name)
             file = self._folder / _folder_of(name) / EMBEDDINGS
-            new = file.with_name(f".{EMBEDDINGS}.new")
+            new = file.with_name(NEW_EMBEDDINGS)
             if is_first():
                 new.parent.mkdir(parents=True, exist_ok=True)
-                shape = (len(vertices), *table.row_shape)
+                shape = (len(vertices), *self._table.row_shape)
                 new.unlink(missing_ok=True)  # of a kill, or a link
-                np.lib.format.open_memmap(new, "w+", table.dtype, shape).flush()
+                np.lib.format.open_memmap(new, "w+", self._table.dtype, shape).flush()
             barrier()
             rows = np.lib.format.open_memmap(new, "r+")
             for part in self._own:
-                rows[parts[part].inner - vertices.start] = table.of_part(part)
+                rows[parts[part].inner - vertices.start] = self.of_part(name, part)
             rows.flush()
             barrier()
             if is_first():
@@ -196,8 +207,7 @@ class LearnedRows:
 
     def close(self) -> None:
         """End the connections to other processes."""
-        for exchange in self._exchanges.values():
-            exchange.close()
+        self._exchange.close()
 
 
 def written(folder: Path, types: Iterable[str]) -> dict[str, npt.NDArray[Any]]:
@@ -207,11 +217,8 @@ def written(folder: Path, types: Iterable[str]) -> dict[str, npt.NDArray[Any]]:
 
 def learned_files(types: Iterable[str], parts: int) -> list[str]:
     """Return all files that :class:`LearnedRows` writes in the folder of a training."""
-    return [
-        f"{_folder_of(name)}/{file}"
-        for name in types
-        for file in (EMBEDDINGS, f".{EMBEDDINGS}.new", *files_of(parts))
-    ]
+    by_type = [f"{_folder_of(name)}/{file}" for name in types for file in (EMBEDDINGS, NEW_EMBEDDINGS)]
+    return [*by_type, *files_of(parts)] if by_type else []
 
 
 def _folder_of(name: str) -> str:

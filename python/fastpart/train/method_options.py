@@ -15,6 +15,7 @@ from .options import (
     InputRows,
     Sampling,
     Scored,
+    Scores,
     Temporal,
     TrainOptions,
     cache_size,
@@ -181,6 +182,18 @@ class LinkOptions(TrainOptions, Temporal, InputRows):
     embeddings: Annotated[int, Within(1, 2**16)] | None = None
     candidates: Count = 1000
     ahead: Annotated[int, Within(0, 2**10)] = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class EdgeOptions(TrainOptions, InputRows):
+    """The options of ``edges``."""
+
+    ahead: Annotated[int, Within(0, 2**10)] = 2
+
+    @property
+    def scores(self) -> Scores:
+        """How an epoch is scored: exactly, of all validation records."""
+        return "exact"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,7 +49,7 @@ def ray(
 
     Parameters
     ----------
-    method : {"armada", "bytegnn", "distgnn", "embeddings", "links", "sampled", "sancus", "sdt"}
+    method : {"armada", "bytegnn", "distgnn", "edges", "embeddings", "links", "sampled", "sancus", "sdt"}
         The method.
     source : path
         A partition directory, as the method takes it. All machines of the cluster have it under the same path.

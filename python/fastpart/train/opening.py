@@ -25,12 +25,15 @@ from .runs.trained import TrainedModel
 from .scores import task_of
 
 if TYPE_CHECKING:
+    from .edge_classification.trained import TrainedEdges
     from .facts.trained import TrainedEmbeddings
     from .link_prediction.trained import TrainedLinks
 
 
 @called_well
-def open(run: StrPath, model: ModelSource | None = None) -> TrainedModel | TrainedLinks | TrainedEmbeddings:
+def open(
+    run: StrPath, model: ModelSource | None = None
+) -> TrainedModel | TrainedLinks | TrainedEdges | TrainedEmbeddings:
     """Open the folder of a training: its history, its weights, and what is needed to go on with it.
 
     A training that was interrupted can be opened, too. It has no test scores yet.
@@ -45,7 +48,7 @@ def open(run: StrPath, model: ModelSource | None = None) -> TrainedModel | Train
 
     Returns
     -------
-    TrainedModel, TrainedLinks or TrainedEmbeddings
+    TrainedModel, TrainedLinks, TrainedEdges or TrainedEmbeddings
         As the method returns it, with the weights of the best epoch so far.
 
     Raises

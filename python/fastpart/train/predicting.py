@@ -83,7 +83,7 @@ def predictions(
         for ids, values in reported(found, chosen.count, run):
             defined = values.isfinite().all(1) if outputs == "embeddings" else task.defined(values)
             rows.put(
-                ids, _answers_of(values, defined, task) if outputs == "classes" else values.numpy(), defined
+                ids, answers_of(values, defined, task) if outputs == "classes" else values.numpy(), defined
             )
         return rows.moved(target)
 
@@ -139,11 +139,11 @@ class Chosen:
         self._ids = np.empty(0, np.int64) if ids is None else np.sort(ids)
 
     @classmethod
-    def of(cls, vertices: Any, among: range) -> Chosen:
-        """Check the ids or the mask of a user. None: all. They are among those that outputs are of."""
+    def of(cls, vertices: Any, among: range, name: str = "vertices") -> Chosen:
+        """Check the ids or the mask of a user, who passed them as ``name``. None: all that outputs are of."""
         if vertices is None:
             return cls(len(among), None, among.start)
-        ids = vertex_ids(vertices, among.stop)
+        ids = vertex_ids(vertices, among.stop, name=name)
         if len(ids) and ids.min() < among.start:
             raise ParameterError(
                 f"vertices: {ids.min()} is not between {among.start} and {among.stop - 1}, the vertices that the model "
@@ -276,7 +276,8 @@ def learned_of(
     return of_part
 
 
-def _answers_of(logits: Tensor, defined: Tensor, task: Task) -> npt.NDArray[Any]:
+def answers_of(logits: Tensor, defined: Tensor, task: Task) -> npt.NDArray[Any]:
+    """Return the classes that logits stand for, or the numbers of a regression."""
     if task.regression:
         return logits.squeeze(1).numpy() if task.classes == 1 else logits.numpy()
     if task.multilabel:
@@ -285,10 +286,10 @@ def _answers_of(logits: Tensor, defined: Tensor, task: Task) -> npt.NDArray[Any]
 
 
 class OutputRows:
-    """Rows of the wanted vertices, in memory or in a file."""
+    """Rows of the wanted vertices or records, in memory or in a file. ``item`` is the word for one of them."""
 
-    def __init__(self, chosen: Chosen, file: Path | None) -> None:
-        self._chosen, self._file = chosen, file
+    def __init__(self, chosen: Chosen, file: Path | None, item: str = "vertex") -> None:
+        self._chosen, self._file, self._item = chosen, file, item
         self._rows: npt.NDArray[Any] | None = None
         self._unwritten = self._undefined = 0
         self._first = np.iinfo(np.int64).max
@@ -315,9 +316,9 @@ class OutputRows:
         """Return the rows, or a map of them after the file has taken the place of the target."""
         assert self._rows is not None
         if self._undefined:
-            first = f"vertex {self._first}"
+            first, several = f"{self._item} {self._first}", {"vertex": "vertices"}.get(self._item, "records")
             which = (
-                first if self._undefined == 1 else f"{self._undefined} vertices, the first of them {first},"
+                first if self._undefined == 1 else f"{self._undefined} {several}, the first of them {first},"
             )
             warn(
                 f"predict: the outputs of {which} are NaN or infinite. They stand for no class, which is -1, or "

@@ -28,6 +28,7 @@ METHODS = (
     "distgnn",
     "sancus",
     "links",
+    "edges",
     "embeddings",
 )
 """The names of the methods that come with fastpart."""

@@ -7,6 +7,9 @@ import math
 import torch
 from torch import Tensor
 
+CACHED = 2**15
+"""Numbers of a piece of rows that a step takes at once, so that what it computes of them stays in the cache."""
+
 
 class SparseAdam:
     """Adam that changes only the rows with a gradient, with the same numbers as ``torch.optim.SparseAdam``.
@@ -34,9 +37,13 @@ class SparseAdam:
         """Make a step, given distinct rows and their gradients."""
         self.steps += 1
         first, second = self._betas
-        mean, square = self.mean[rows], self.square[rows]
-        mean += (gradient - mean) * (1 - first)
-        square += (gradient * gradient - square) * (1 - second)
-        self.mean[rows], self.square[rows] = mean, square
         size = self.lr * math.sqrt(1 - second**self.steps) / (1 - first**self.steps)
-        self.values[rows] += -size * (mean / (square.sqrt() + self._eps))
+        piece = max(1, CACHED // self.values.shape[1])
+        for at, of_rows in zip(rows.split(piece), gradient.split(piece), strict=True):
+            mean, square = self.mean.index_select(0, at), self.square.index_select(0, at)
+            mean += (of_rows - mean).mul_(1 - first)
+            square += (of_rows * of_rows).sub_(square).mul_(1 - second)
+            self.mean.index_copy_(0, at, mean)
+            self.square.index_copy_(0, at, square)
+            moved = mean.div_(square.sqrt_().add_(self._eps)).mul_(-size)
+            self.values.index_copy_(0, at, self.values.index_select(0, at).add_(moved))

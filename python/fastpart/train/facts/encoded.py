@@ -67,7 +67,7 @@ class EncodedVertices:
     def epoch(self, number: int) -> Iterator[tuple[Step, TypedBatch]]:
         """Yield the steps of an epoch with the neighbourhoods of their vertices."""
         self._loader.set_epoch(number)
-        return iter(self._loader)  # type: ignore[arg-type]  # of pairs
+        return iter(self._loader)
 
     def inputs(self, step: Step, made: TypedBatch) -> dict[str, Tensor]:
         """Return the rows that the encoder reads."""
@@ -118,10 +118,9 @@ class EncodedVertices:
     def read_counts(self) -> dict[str, int]:
         """Return the rows and bytes of batches since the last call."""
         counts = self._loader.fetching.read_counts()
-        learned = [] if self._learned is None else self._learned.counts.values()
-        return counts | {
-            "remote_bytes": counts["remote_bytes"] + sum(each.read()["remote_bytes"] for each in learned)
-        }
+        if self._learned is not None:
+            counts["remote_bytes"] += self._learned.counts.read()["remote_bytes"]
+        return counts
 
     def read_seconds(self) -> dict[str, float]:
         """Return the seconds of making batches since the last call."""

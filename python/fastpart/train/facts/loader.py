@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from ... import _core
 from ...core.pairs import Keys, among, keys_of, undirected_keys
-from ...loading import TypedBatch, TypedLoader
+from ...loading import Loader, TypedBatch
+from ...loading.sample import SampledArrays
 from ...partitions.loader_options import LoaderOptions
 from ...partitions.seeds import Seeds, Steps
 from ..method_options import EmbeddingOptions
@@ -33,7 +33,7 @@ class FactEpoch(Steps):
     made: list[Step]
 
 
-class FactLoader(TypedLoader):
+class FactLoader(Loader):
     """A loader whose batches are neighbourhoods of the vertices of a step of facts, of any types.
 
     Parameters
@@ -83,8 +83,8 @@ class FactLoader(TypedLoader):
             made=made,
         )
 
-    def _batch(  # type: ignore[override]  # with its step
-        self, arrays: _core.TypedSampledBatch, x: dict[str, Any], steps: Steps, epoch: int, step: int
+    def _batch(
+        self, arrays: SampledArrays, x: Any, steps: Steps, epoch: int, step: int
     ) -> tuple[Step, TypedBatch]:
         assert isinstance(steps, FactEpoch)
         made = steps.made[step]

@@ -66,6 +66,8 @@ class Driver(ABC):
         Parameters of the method that change its results. A resume must have the same.
     task, make
         What networks are made for, and by.
+    of_model : Task or None
+        The task of the model, if it is only a part of the network.
     example : tuple of torch.Tensor or None
         Outputs and labels to try a loss on. None: those of the task.
     source : AnyDataset
@@ -103,6 +105,7 @@ class Driver(ABC):
         self.task: Task = dataset.task
         self.make: Make = build
         self.example: Example | None = None
+        self.of_model: Task | None = None
 
     def summary(self) -> dict[str, Any]:
         """Return what the summary of the training says of parts and workers."""
@@ -122,7 +125,13 @@ class Driver(ABC):
     def refuse(self) -> None:
         """Refuse what cannot be trained, before workers start for it."""
         refuse_before_workers(
-            self.task, self.options, self.copies, self.make, self.example, self.synchronised
+            self.task,
+            self.options,
+            self.copies,
+            self.make,
+            self.example,
+            self.synchronised,
+            self.of_model,
         )
 
     def guessing(self) -> Guessing | None:

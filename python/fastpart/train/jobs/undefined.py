@@ -95,15 +95,16 @@ def _rows_of(dataset: AnyDataset[Any], model: ModelSource) -> Iterator[tuple[str
                 with suppress(GraphFormatError, OSError):
                     yield "features", data.features, partial(_vertex, part.index, data)
         for data in [parts[part.index] for parts in relations if of_edges]:
-            if data.row_type("edge_features") is not None:
+            if data.row_type("edge_features") is not None and data.coding("edge_features") is None:
                 with suppress(GraphFormatError, OSError):
                     yield "edge features", data.edge_features, partial(_edge, part.index, data)
 
 
 def _vertex(part: int, data: Any, row: int) -> str:
-    if isinstance(data, TypeData):
-        return f"vertex {data.inner[row] - data.type.first} of type {data.type.name!r} in part {part}"
-    return f"vertex {data.vertices[row]} in part {part}"
+    if not isinstance(data, TypeData):  # of an edge partition
+        return f"vertex {data.vertices[row]} in part {part}"
+    of = f" of type {data.type.name!r}" if data.type.name else ""
+    return f"vertex {data.inner[row] - data.type.first}{of} in part {part}"
 
 
 def _edge(part: int, data: Any, row: int) -> str:

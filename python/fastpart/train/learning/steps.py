@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ..batches import Batch, VertexRows, batches
-from ..data import LocalGraph
+from ..local_graph import LocalGraph
 from ..models import NEIGHBOUR, sampling_of
 from ..options import Options
 from .learner import Learner

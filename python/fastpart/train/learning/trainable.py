@@ -38,6 +38,7 @@ def refuse_before_workers(
     make: Make = build,
     rows: Example | None = None,
     synchronised: bool = False,
+    of_model: Task | None = None,
 ) -> None:
     """Raise an error if workers cannot get what the user plugs in, or it cannot be trained.
 
@@ -45,7 +46,7 @@ def refuse_before_workers(
     """
     if found() is None:
         refuse_not_importable(options.model)
-        refuse_unfit(task, options, copies, make, rows, synchronised)
+        refuse_unfit(task, options, copies, make, rows, synchronised, of_model)
         pickled(options.objects)
 
 
@@ -56,10 +57,12 @@ def refuse_unfit(
     make: Make = build,
     rows: Example | None = None,
     synchronised: bool = False,
+    of_model: Task | None = None,
 ) -> None:
     """Raise an error if what the user plugs in does not make a training, or not one of so many copies at a time.
 
     ``rows`` are outputs and labels, if not those of the task. ``synchronised`` copies normalise batches together.
+    ``of_model`` is the task of the model, if it is only a part of the network.
     """
     with torch.random.fork_rng(devices=[]), redirect_stdout(io.StringIO()), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # workers tell what it says
@@ -72,7 +75,7 @@ def refuse_unfit(
             # Only then: to make any optimizer, torch imports 70 MB more.
             scheduler_of(optimizer_of(network.parameters(), options), options)
         if is_made(options.model):
-            _refuse_unfit_network(build(task, options), task, options)
+            _refuse_unfit_network(build(of_model or task, options), of_model or task, options)
         if options.loss is not None:
             refuse_unfit_loss(options.loss, *(rows or task.example()))
         refuse_unfit_metrics(options.metrics, task, copies)

@@ -12,16 +12,15 @@ import torch
 from torch import Tensor
 
 from ...core.pairs import mixed
-from ...loading import LinkBatch
-from ...loading.typed.links import TypedLinkBatch
+from ...loading import LinkBatch, LinkLoader, TypedLinkBatch
 from ...partitions.seeds import owner_of
-from ...partitions.types import ONLY_TYPE
+from ...partitions.types import ONLY_RELATION, ONLY_TYPE, EdgeKey
+from ..data import Dataset
 from ..graphs.rows import layers_of
-from ..method_options import LinkOptions
+from ..method_options import EdgeOptions, LinkOptions
 from ..mini_batches import steps
-from ..mini_batches.steps import degrees_of, starts_of
+from ..mini_batches.steps import degrees_of, edge_fetching_of, starts_of
 from ..ranks import device
-from .dataset import LinkDataset
 
 
 @dataclass(kw_only=True)
@@ -60,31 +59,41 @@ class Links:
     An epoch has the steps of all relations, in an order that depends on seed and epoch only.
     """
 
-    def __init__(self, dataset: LinkDataset, options: LinkOptions, free_bytes: int, edge_attr: bool) -> None:
-        self._topology, self._pairs, self._seed = dataset.topology, 1 + options.num_negatives, options.seed
+    def __init__(
+        self,
+        dataset: Dataset,
+        options: LinkOptions | EdgeOptions,
+        free_bytes: int,
+        edge_attr: bool,
+        edges: Any = "train",
+        relations: Sequence[EdgeKey] = (ONLY_RELATION,),
+    ) -> None:
+        more: dict[str, Any] = {"num_negatives": 0}
+        if isinstance(options, LinkOptions):
+            more = {name: getattr(options, name) for name in ("negatives", "num_negatives", "temporal")}
+        self._topology, self._pairs, self._seed = dataset.topology, 1 + more["num_negatives"], options.seed
         self._starts, self._loaders = starts_of(dataset), list[Any]()
-        kept = None if options.resident is None else options.resident // len(dataset.predicted)
-        for relation in dataset.predicted:
-            loader: Any = dataset.partition.link_loader(
-                "train",
-                relation=relation if dataset.has_types else None,
+        kept = None if options.resident is None else options.resident // len(relations)
+        for relation in relations:
+            loader = dataset.partition.link_loader(
+                edges,
+                relation=None if relation == ONLY_RELATION else relation,
                 fanouts=dataset.fanouts(options),
-                batch_size=options.batch_size or len(dataset.pairs("train", relation)),
-                negatives=options.negatives,
-                num_negatives=options.num_negatives,
+                batch_size=options.batch_size or dataset.num_train,
                 seed=options.seed,
-                temporal=options.temporal,
                 edge_ids=edge_attr,
                 ahead=options.ahead,
                 timeout=options.timeout,
                 io=options.io,
                 cache=options.cache,
                 cache_by=options.cache_by,
+                **more,
             )
+            assert isinstance(loader, LinkLoader)
             loader.keep(device(), kept)
-            loader.limit(free_bytes // len(dataset.predicted))
+            loader.limit(free_bytes // len(relations))
             self._loaders.append(loader)
-        self.fetching, self.edge_fetching = self._loaders[0].fetching, self._loaders[0].edge_fetching
+        self.fetching, self.edge_fetching = self._loaders[0].fetching, edge_fetching_of(self._loaders[0])
 
     def read_seconds(self) -> dict[str, float]:
         """Return what making the batches took since the last call, in all threads."""

@@ -55,7 +55,13 @@ class Worker(mini_batches.Worker):
             F.binary_cross_entropy_with_logits,
         )
         self.network = self.learner.network
-        self._steps = Links(dataset, options, place.free_bytes, takes_edge_attr(self.network.encoder))
+        self._steps = Links(
+            dataset,
+            options,
+            place.free_bytes,
+            takes_edge_attr(self.network.encoder),
+            relations=dataset.predicted,
+        )
         own = np.flatnonzero(self._owned).tolist()
         self._inference = Encodings(
             dataset,
@@ -90,9 +96,9 @@ class Worker(mini_batches.Worker):
         if not self._width:
             learned.load(state["learned"])
         elif "slot" in rows:
-            learned.load({"best": state["best"], "types": {ONLY_TYPE: rows}})
+            learned.load({"best": state["best"], "table": rows})
         else:
-            learned.load_earlier(ONLY_TYPE, state, self.learner.epochs - 1)
+            learned.load_earlier(state, self.learner.epochs - 1)
 
     def _scores(self) -> dict[str, float | None]:
         self._put_inputs()
@@ -143,8 +149,7 @@ class Worker(mini_batches.Worker):
 
     def _counts(self, local: int) -> dict[str, int]:
         counts = super()._counts(local)
-        learned = [] if self._learned is None else self._learned.counts.values()
-        messages = sum(each.read()["remote_bytes"] for each in learned)
+        messages = 0 if self._learned is None else self._learned.counts.read()["remote_bytes"]
         return counts | {"remote_bytes": counts["remote_bytes"] + messages}
 
     def state(self) -> dict[str, Any]:
@@ -154,7 +159,7 @@ class Worker(mini_batches.Worker):
             return state
         saved = self._learned.state()
         if self._width:
-            return {**state, "best": saved["best"], "embeddings": saved["types"][ONLY_TYPE]}
+            return {**state, "best": saved["best"], "embeddings": saved["table"]}
         return {**state, "learned": saved}
 
     def final(self, best: dict[str, Tensor]) -> dict[str, float]:

@@ -16,9 +16,7 @@ METHOD = Method(
     SDTOptions,
     driver="fastpart.train.model_averaging.launch:Driver",
     worker="fastpart.train.model_averaging.training:Worker",
-    without={
-        "target": "",
-    },
+    types=True,
 )
 
 
@@ -33,7 +31,8 @@ def sdt(source: PartitionSource, options: SDTOptions) -> TrainedModel:
     ----------
     source : path
         A partition directory of vertices, saved with ``graph=``, ``features=``, ``labels=`` and ``splits=``. Features
-        of the halo are read from the other parts unless the directory was saved with ``halo_features=True``.
+        of the halo are read from the other parts unless the directory was saved with ``halo_features=True``. If the
+        graph has types, all of them need features, and ``parts`` and ``batch_size`` are left out.
     average : {"weights", "gradients"}
         ``"weights"``: average the weights after ``average_every`` epochs. ``"gradients"``: average the gradients of all
         workers in every step. With full batches and ``halo_hops`` not below ``layers`` that is centralized training.

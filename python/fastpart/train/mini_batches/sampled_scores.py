@@ -53,7 +53,7 @@ class SampledScores:
 
     Attributes
     ----------
-    fetching
+    fetching : NodeFetching
         Where the features come from.
     """
 

@@ -16,12 +16,12 @@ from ... import _core
 from ...core.parameters import RowsIo
 from ...errors import ParameterError, arg
 from ...loading import Batch as Loaded
-from ...loading import Trace, TypedBatch
+from ...loading import Loader, Trace, TypedBatch
 from ...loading.fetching import Fetching
 from ...loading.remote import RowFiles, fetching_of
 from ...partitions.loader_options import FetchingOptions
 from ...partitions.seeds import owner_of, seeds_of
-from ...partitions.types import ONLY_TYPE, type_names
+from ...partitions.types import ONLY_RELATION, ONLY_TYPE, type_names
 from ..batches import Field, VertexRows, batches, weighted
 from ..clock import Clock
 from ..data import Dataset
@@ -101,12 +101,18 @@ class StepSource(Protocol):
         """End the connections to other workers."""
 
 
+def edge_fetching_of(loader: Loader) -> Fetching | None:
+    """Return where the features of in-edges of a graph without types come from."""
+    found = loader.edge_fetching
+    return None if found is None else found.of_relation.get(ONLY_RELATION)
+
+
 class LoaderSteps:
     """The steps of a loader."""
 
     def __init__(self, dataset: Dataset, loader: Any) -> None:
         self._loader, self._topology = loader, dataset.topology
-        self.fetching, self.edge_fetching = loader.fetching, loader.edge_fetching
+        self.fetching, self.edge_fetching = loader.fetching, edge_fetching_of(loader)
         self._starts = starts_of(dataset)
 
     def limit(self, free_bytes: int) -> None:

@@ -22,9 +22,10 @@ from ..inference import Inference
 from ..jobs.worker import Place
 from ..learned_rows import LearnedRows
 from ..learning.learner import Learner
+from ..learning.trainable import Make
 from ..memory import fitting
 from ..method_options import ArmadaOptions, ByteGNNOptions, SampledOptions
-from ..models import NEIGHBOUR, sampling_of, takes_edge_attr
+from ..models import NEIGHBOUR, build, sampling_of, takes_edge_attr
 from ..options import Options
 from ..ranks import barrier, copy_from_first, device, of_all, rank, total, world_size
 from ..runs.history import score_of
@@ -51,9 +52,13 @@ class Worker:
     ----------
     network : torch.nn.Module
         The network. Its weights are equal in all workers.
+    outputs, make
+        What computes exact outputs and scores, and what makes the network.
     """
 
     open = Dataset
+    outputs: type[Inference] = Inference
+    make: Make = staticmethod(build)
     _options: Options
     _learned: LearnedRows | None = None
 
@@ -63,13 +68,13 @@ class Worker:
         self._owned = owners == rank()
         self._device = device()
         of_learner = state.get("learner", {}) if dataset.task.learned else state
-        self.learner = Learner(dataset.task, options, of_learner, self._device)
+        self.learner = Learner(dataset.task, options, of_learner, self._device, self.make)
         self.network = self.learner.network
         own = np.flatnonzero(self._owned)
         traced = isinstance(options, ByteGNNOptions) and options.trace is not None
         self._folder, self._trace = place.scratch, Trace(rank(), f"worker {rank()}") if traced else None
         self._steps = self._source(dataset, options, place, owners)
-        self._inference = Inference(
+        self._inference = self.outputs(
             dataset,
             own.tolist(),
             place.scratch,

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from ... import _core
-from ...errors import ParameterError
+from ...errors import ParameterError, code
 from ...partitions.partition import PartitionSource
 from ...runtime.environment import found
 from ..data import Dataset
@@ -34,7 +34,10 @@ class Driver(driver.Driver):
         count = (
             (asked or options.threads or _core.default_threads()) if self._ranks is None else self._ranks.size
         )
-        super().__init__(method, options, Dataset(source), count, asked)
+        dataset = Dataset(source, options.target)
+        super().__init__(method, options, dataset, count, asked)
+        if dataset.has_types:
+            _refuse_for_types(dataset, options)
         self.decisive = {
             "average": options.average,
             "average_every": options.average_every,
@@ -82,3 +85,22 @@ class Driver(driver.Driver):
             return parts_for(self.dataset, options.memory_per_worker, self.workers, options.run)
         number = self.dataset.partition.k if number is None else number
         return Sizes.given(self.dataset, number, options.memory_per_worker)
+
+
+def _refuse_for_types(dataset: Dataset, options: SDTOptions) -> None:
+    """Refuse what only graphs without types have."""
+    if options.parts not in (None, dataset.partition.k):
+        raise ParameterError(
+            "parts: a graph with types is not partitioned again. Save a partition with the wanted number of parts, and "
+            "leave this out"
+        )
+    if options.batch_size is not None:
+        raise ParameterError(
+            "batch_size: batches of a part are sampled without types. Leave it out, and each step is of all training "
+            "vertices of a part"
+        )
+    if dataset.task.learned:
+        raise ParameterError(
+            f"source: {', '.join(dataset.task.learned)} have no features, and learned rows would have to be exchanged. "
+            f"Save features of all types, or train with {code('fastpart.train.sampled', '`fastpart train sampled`')}"
+        )

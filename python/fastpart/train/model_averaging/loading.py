@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..clock import Clock
-from ..data import Dataset, LocalGraph
+from ..data import Dataset
+from ..local_graph import LocalGraph
 from ..ranks import device
 
 LOADING = "loading"

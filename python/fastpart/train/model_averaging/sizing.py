@@ -14,6 +14,7 @@ from typing import Any
 from ...core.options import RunOptions
 from ...errors import MemoryBudgetError, arg
 from ...measures.evaluate import evaluate
+from ...partitions.types import range_of_type
 from ..data import Dataset
 from ..memory import BatchSize, Need, batches, evaluation, full_batch, weights
 from ..models import NEIGHBOUR, sampling_of
@@ -65,7 +66,9 @@ class Sizes:
 def graph_bytes(dataset: Dataset) -> int:
     """Return S, the bytes of the graph with features in memory."""
     edges = dataset.manifest["num_directed_edges"]
-    return _bytes(len(dataset.partition), edges, dataset.task.features)
+    widths = dataset.task.input_widths(0).items()
+    numbers = sum(width * len(range_of_type(dataset.partition, name)) for name, width in widths)
+    return _bytes(len(dataset.partition), edges, numbers)
 
 
 def parts_for(dataset: Dataset, budget: int, workers: int, run: RunOptions) -> Sizes:
@@ -110,22 +113,29 @@ def _part_bytes(budget: int) -> int:
     return int(budget * (1 - COMPUTING))
 
 
-def _bytes(vertices: int, edges: int, features: int) -> int:
-    return vertices * (VERTEX_BYTES + 4 * features) + edges * EDGE_BYTES
+def _bytes(vertices: int, edges: int, numbers: int) -> int:
+    return vertices * VERTEX_BYTES + 4 * numbers + edges * EDGE_BYTES
 
 
 def _bytes_of_parts(dataset: Dataset) -> list[int]:
-    width = dataset.task.features
-    parts = dataset.partition.parts
-    return [_bytes(part.num_inner + part.num_halo, part.num_edges, width) for part in parts]
+    types, widths = dataset.types, dataset.task.input_widths(0).items()
+    found = []
+    for part in dataset.partition.parts:
+        of_types = ((types[name][part.index], width) for name, width in widths)
+        numbers = sum(width * (rows.num_inner + rows.num_halo) for rows, width in of_types)
+        found.append(_bytes(part.num_inner + part.num_halo, part.num_edges, numbers))
+    return found
 
 
 def _bytes_of_new(dataset: Dataset, k: int, run: RunOptions) -> list[int]:
     """Return the sizes of the parts of a new partition, with one hop."""
     with graph_of(dataset, run) as graph:
         parts = evaluate(graph, partitioned(dataset, graph, k, run), **vars(run)).parts
-    columns = zip(parts["vertices"] + parts["halo"], parts["volume"], strict=True)
-    return [_bytes(vertices, volume, dataset.task.features) for vertices, volume in columns]
+    columns, width = (
+        zip(parts["vertices"] + parts["halo"], parts["volume"], strict=True),
+        dataset.task.features,
+    )
+    return [_bytes(vertices, volume, vertices * width) for vertices, volume in columns]
 
 
 def needs(dataset: Dataset, options: Options, workers: int) -> list[Need]:

@@ -15,12 +15,13 @@ from ...core.processes import anonymous_bytes
 from ...loading import sum_gradients
 from ..batches import Batch
 from ..clock import Clock
-from ..data import Dataset, LocalGraph
+from ..data import Dataset
 from ..inference import Inference
 from ..jobs.worker import Place
 from ..learning.learner import Learner
 from ..learning.steps import batches_of, losses, train_epoch
 from ..learning.trainable import refuse_batch_norm
+from ..local_graph import LocalGraph
 from ..memory import fitting
 from ..method_options import SDTOptions
 from ..ranks import barrier, copy_from_first, device, of_all, rank, total, world_size

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from ...core.options import RunOptions, run_options, with_options
 from ...core.outputs import owning
 from ...core.parameters import StrPath
 from ...core.parsing import mapped
-from ...errors import ParameterError
+from ...errors import ParameterError, arg
 from ...graphs.graph import Graph
 from ...graphs.graph_directory import GraphDirectory
 from ...partitions.partition import PartitionSource
@@ -104,7 +104,10 @@ class TrainedModel:
     learned: Mapping[str, npt.NDArray[Any]] | None = None
 
     _predicted: ClassVar[tuple[Predicted, ...]] = PREDICTED
-    """What it can predict. The first one is the default."""
+    """Outputs that it can predict. The first one is the default."""
+
+    _of: ClassVar[Literal["vertices", "edges"]] = "vertices"
+    """Items that it predicts."""
 
     @property
     def workers(self) -> pl.DataFrame | None:
@@ -189,6 +192,7 @@ class TrainedModel:
         outputs: Predicted | None = None,
         out: StrPath | None = None,
         vertices: npt.ArrayLike | None = None,
+        edges: npt.ArrayLike | None = None,
         restore: None = None,
         **options: Unpack[CallOptions],
     ) -> npt.NDArray[Any]: ...
@@ -200,6 +204,7 @@ class TrainedModel:
         outputs: Predicted | None = None,
         out: None = None,
         vertices: None = None,
+        edges: None = None,
         restore: StrPath | Graph,
         **options: Unpack[CallOptions],
     ) -> pl.DataFrame: ...
@@ -211,6 +216,7 @@ class TrainedModel:
         outputs: Predicted | None = None,
         out: StrPath,
         vertices: None = None,
+        edges: None = None,
         restore: StrPath | Graph,
         **options: Unpack[CallOptions],
     ) -> Path: ...
@@ -222,6 +228,7 @@ class TrainedModel:
         outputs: Predicted | None = None,
         out: StrPath | None = None,
         vertices: npt.ArrayLike | None = None,
+        edges: npt.ArrayLike | None = None,
         restore: StrPath | Graph | None = None,
         **options: Unpack[CallOptions],
     ) -> npt.NDArray[Any] | pl.DataFrame | Path:
@@ -247,6 +254,9 @@ class TrainedModel:
             A ``.npy`` file. It appears as a whole.
         vertices : array, optional
             Ids of the vertices that are wanted, each once, or a mask. Default: all.
+        edges : array, optional
+            Of a model of edges: numbers of the records that are wanted, each once, or a mask. Default: all. The result
+            has a row for each record.
         restore : path or Graph, optional
             The graph directory with the ids that the vertices had in tables. The result is then a table of all vertices
             with these ids, as :func:`fastpart.restore` makes it, and ``out`` a ``.parquet`` or a ``.csv``.
@@ -285,11 +295,20 @@ class TrainedModel:
         """
         wanted = self._predicted[0] if outputs is None else outputs
         parameters.choice("outputs", wanted, self._predicted)
+        given = {"vertices": vertices, "edges": edges}
+        chosen, others = given.pop(self._of), given
+        for name, values in others.items():
+            if values is not None:
+                raise ParameterError(
+                    f"{name}: the model predicts {self._of}. Choose some with {arg(self._of)}"
+                )
         run = run_options(**options)
         if restore is None:
             target = None if out is None else parameters.output(out, (".npy",))
             with owning(out=target), torch_threads(run.threads):
-                return self._outputs(source, wanted, target, run, vertices)
+                return self._outputs(source, wanted, target, run, chosen)
+        if self._of == "edges":
+            raise ParameterError("restore: records have no ids. Leave it out")
         if vertices is not None:
             raise ParameterError("restore: takes all vertices. Leave out vertices=, or restore=")
         target = None if out is None else parameters.output(out, SUFFIXES)

@@ -1,1 +1,0 @@
-"""Mini-batches of typed graphs: nodes by type, in-edges by relation."""

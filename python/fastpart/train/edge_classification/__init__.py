@@ -1,0 +1,1 @@
+"""Classification and regression of edges, with fastpart's own sampler."""
