@@ -11,7 +11,7 @@ from ... import _core
 from ...core.options import RunOptions
 from ...core.parameters import regular, shown
 from ...errors import GraphFormatError, ParameterError, arg
-from ...store.identities import FILES, ROWS, checksums_of, digest
+from ...store.identities import ROWS, checksums_of, digest, files_of
 from ..options import Options
 from ..plugged.model_source import ModelSource
 from ..plugged.objects import name_of
@@ -49,7 +49,7 @@ def data_of(path: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Return checksums of what a training reads of a partition directory: edges, parts, rows and splits."""
     data: dict[str, Any] = {"graph": {name: manifest.get(name) for name in ("checksum", "n", "directedness")}}
     listed = checksums_of(manifest)
-    for what, names in FILES.items():
+    for what, names in files_of(manifest).items():
         data[what] = {"xxh3": listed[what] if listed else digest(_hashed(path, names))}
     for what in ROWS:
         data[what] = {"type": manifest.get(what)} | ({"xxh3": listed[what]} if listed else {})
