@@ -347,6 +347,7 @@ def sancus(
 def links(
     source: PartitionSource,
     *,
+    relation: str | Sequence[str] | None = None,
     decoder: Literal["cosine", "dot", "mlp"] = "cosine",
     negatives: NegativeRule = "uniform",
     num_negatives: int = 1,

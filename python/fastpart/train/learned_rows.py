@@ -1,4 +1,4 @@
-"""Learned rows of the types of a typed graph that have no features."""
+"""Learned rows of the vertices of some types: of those without features, or of all in a graph without types."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class LearnedRows:
     Parameters
     ----------
     partition : VertexPartition
-        A typed partition directory.
+        A partition directory.
     types : sequence of str
         The types.
     owners : numpy.ndarray
@@ -175,6 +175,11 @@ class LearnedRows:
         self._best = state["best"]
         self._table.load(state["table"])
 
+    def load_earlier(self, state: Mapping[str, Any], epoch: int) -> None:
+        """Go on from what versions saved that had a folder for each epoch."""
+        self._best = state["best"]
+        self._table.load_earlier(state["embeddings"], epoch, state["best_epoch"])
+
     def put_best(self) -> None:
         """Set the rows of the best epoch."""
         self._table.put_best()
@@ -217,4 +222,5 @@ def learned_files(types: Iterable[str], parts: int) -> list[str]:
 
 
 def _folder_of(name: str) -> str:
-    return f"types/{name}"
+    """Return the folder of the rows of a type. A graph without types has its rows where the training is."""
+    return f"types/{name}" if name else ""

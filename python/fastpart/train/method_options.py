@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -161,10 +161,21 @@ class SancusOptions(TrainOptions):
                 object.__setattr__(self, name, None)
 
 
+def _relations(name: str, value: Any) -> tuple[str, ...] | None:
+    """Return the names of relations. One may be given without a list."""
+    if value is None:
+        return None
+    names = (value,) if isinstance(value, str) else tuple(value)
+    if not names or not all(isinstance(each, str) for each in names):
+        raise ParameterError(f"{name}: expected the name of a relation, or a list of names, got {value!r}")
+    return names
+
+
 @dataclass(frozen=True, kw_only=True)
 class LinkOptions(TrainOptions, Temporal, InputRows):
     """The options of ``links``."""
 
+    relation: Annotated[tuple[str, ...] | None, Accepts(str | Sequence[str] | None, _relations)] = None
     decoder: PairDecoderName = "cosine"
     negatives: NegativeRule = "uniform"
     num_negatives: Annotated[int, Within(1, 2**16)] = 1

@@ -117,12 +117,10 @@ def open(
     scores = {name: value for name, value in best.items() if name.startswith("val_") and value is not None}
     trained = TrainedModel.of(task, history, scores)
     trained = replace(trained, summary=content.get("summary") or trained.summary)
-    if known.result:
-        return loaded(known.result)(trained, how)
     if task.learned:
         with suppress(FileNotFoundError):  # they are written when the training ends
-            return replace(trained, learned=written(path, task.learned))
-    return trained
+            trained = replace(trained, learned=written(path, task.learned))
+    return loaded(known.result)(trained, how) if known.result else trained
 
 
 def _remedy(folder: RunFolder) -> str:

@@ -90,12 +90,8 @@ def predictions(
 
 def _dataset(source: PartitionSource, task: Task) -> AnyDataset[Any]:
     """Open a directory. Refuse one of a graph that a network for the task does not fit."""
-    path, typed = directory_of(source), bool(task.target)
-    if ("types" in (open_partition(path).manifest or {})) != typed:
-        raise ParameterError(
-            f"source: {shown(path)} holds a graph with{'out' if typed else ''} types, but the model was trained on one "
-            f"with{'' if typed else 'out'}"
-        )
+    path = directory_of(source)
+    _refuse_without_types(path, open_partition(path).manifest or {}, task)
     dataset = open_dataset(path, task.target or None)
     there = dataset.task
     if there.features != task.features:
@@ -103,13 +99,29 @@ def _dataset(source: PartitionSource, task: Task) -> AnyDataset[Any]:
             f"source: {shown(dataset.path)} has {there.features} features, but the model was trained on "
             f"{task.features}"
         )
-    for name in ("types", "edge_types", "widths") if typed else ():
-        if getattr(there, name) != getattr(task, name):
+    refuse_other_types(dataset, task)
+    return dataset
+
+
+def _refuse_without_types(path: Path, manifest: Mapping[str, Any], task: Task) -> None:
+    """Raise an error unless a graph has types where the task has some."""
+    typed = bool(task.target)
+    if ("types" in manifest) != typed:
+        raise ParameterError(
+            f"source: {shown(path)} holds a graph with{'out' if typed else ''} types, but the model was trained on one "
+            f"with{'' if typed else 'out'}"
+        )
+
+
+def refuse_other_types(dataset: AnyDataset[Any], task: Task) -> None:
+    """Raise an error unless types, relations and widths of features are those that a task has."""
+    _refuse_without_types(dataset.path, dataset.manifest, task)
+    for name in ("types", "edge_types", "widths") if task.target else ():
+        if getattr(dataset.task, name) != getattr(task, name):
             raise ParameterError(
                 f"source: {shown(dataset.path)} has other {name.replace('_', ' ')} than the graph that the model was "
-                f"trained on: {getattr(there, name)}, not {getattr(task, name)}"
+                f"trained on: {getattr(dataset.task, name)}, not {getattr(task, name)}"
             )
-    return dataset
 
 
 class Chosen:
@@ -216,7 +228,7 @@ def _outputs(
         fits = fitting(dataset, options, free)
         here, free = list(range(len(parts))), free // 2
         inference = Inference(dataset, here, folder, layers, fits=fits, free_bytes=free)
-        inference.put_inputs(_learned_of(dataset, learned or {}))
+        inference.put_inputs(learned_of(dataset, learned or {}))
 
         def inner(part: int) -> npt.NDArray[np.int64]:
             return np.asarray(dataset.labelled(parts[part]).inner)
@@ -241,7 +253,7 @@ def _outputs(
     yield known[mask], x[torch.from_numpy(mask)]
 
 
-def _learned_of(
+def learned_of(
     dataset: Dataset, learned: Mapping[str, npt.NDArray[Any]]
 ) -> Callable[[str, int], npt.NDArray[Any]]:
     """Return what finds the learned rows of a type in a part."""
@@ -291,7 +303,7 @@ class OutputRows:
         if self._rows is None:
             shape = (self._chosen.count, *rows.shape[1:])
             if self._file is None:
-                self._rows = np.empty(shape, rows.dtype)
+                self._rows = np.zeros(shape, rows.dtype)
             else:
                 self._rows = np.lib.format.open_memmap(self._file, "w+", rows.dtype, shape)
         self._rows[self._chosen.places(vertices)] = rows

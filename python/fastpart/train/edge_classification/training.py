@@ -11,7 +11,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from ...loading import Batch as Loaded
+from ...loading import LinkBatch, TypedLinkBatch
+from ..graphs.rows import alone
 from ..jobs.worker import Place
 from ..link_prediction import steps
 from ..link_prediction.steps import Links
@@ -55,8 +56,8 @@ class Edges(Links):
         self._dataset, self._known, self._parts = dataset, dataset.supervision, list(dataset.partition.parts)
         super().__init__(dataset, options, free_bytes, edge_attr, self._known.pairs)
 
-    def _step(self, batch: Loaded) -> Step:
-        step = super()._step(batch)
+    def _step(self, batch: LinkBatch | TypedLinkBatch, relation: int) -> Step:
+        step = super()._step(batch, relation)
         chosen = batch.input_id.numpy()
         attributes = self._attributes(chosen)
         return Step(**{**vars(step), "y": self._known.labels[batch.input_id], "attributes": attributes})
@@ -89,6 +90,6 @@ class Worker(mini_batches.Worker):
     def _logits(self, step: Any) -> Tensor:
         learner = self.learner
         with learner.computing():
-            rows = self.network.encoder(step.graphs, step.x.to(learner.dtype))
+            rows = self.network.encoder(step.graphs, alone(step.x).to(learner.dtype))
             logits = self.network.head(*(rows[ends] for ends in step.ends), step.attributes)
         return logits.to(learner.dtype)

@@ -19,11 +19,12 @@ from ...core.parameters import shown
 from ...errors import ParameterError
 from ...partitions.partition import PartitionSource
 from ...partitions.seeds import vertex_ids
+from ..link_prediction.dataset import ENDS
 from ..link_prediction.decoders import RelationNetwork, relation_network
 from ..method_options import DecoderName
 from ..predicting import Predicted
 from ..runs.trained import TrainedModel, kept_rows, test_of
-from .dataset import ENDS, FactDataset
+from .dataset import FactDataset
 
 End = Literal["source", "target"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_args
 
 import torch
@@ -12,6 +12,8 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from ...errors import ParameterError
+from ...partitions.types import ONLY_TYPE
+from ..graphs.rows import alone
 from ..learning.trainable import Make, refuse_untrainable
 from ..method_options import DecoderName, PairDecoderName
 from ..models import TypedNetwork, build
@@ -250,27 +252,59 @@ class LinkNetwork(nn.Module):
     Attributes
     ----------
     encoder : torch.nn.Module
-        Returns one row for each vertex, as the models of fastpart return logits.
+        Returns one row for each vertex, as the models of fastpart return logits. In a graph with types, by type.
     decoder : torch.nn.Module
-        Returns a logit for each pair of rows.
+        Returns a logit for each pair of rows. In a graph with types it is a list of decoders, one for each relation.
     """
 
-    def __init__(self, encoder: nn.Module, decoder: PairDecoder) -> None:
+    def __init__(self, encoder: nn.Module, decoder: PairDecoder | nn.ModuleList) -> None:
         super().__init__()
         self.encoder, self.decoder = encoder, decoder
 
+    def encode(self, graphs: Sequence[Any], x: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Return the rows of the targets of the last graph, by type."""
+        if isinstance(self.encoder, TypedNetwork):
+            return self.encoder.encode(graphs, x)
+        return {ONLY_TYPE: self.encoder(graphs, alone(x))}
 
-def network_with(decoder: PairDecoderName) -> Callable[[Task, Options], LinkNetwork]:
-    """Return a function that makes the network of a task, whose ``classes`` are the width of the encoder's rows."""
+    def decoder_of(self, relation: int) -> PairDecoder:
+        """Return the decoder of one of the relations that are predicted."""
+        found: Any = self.decoder[relation] if isinstance(self.decoder, nn.ModuleList) else self.decoder
+        decoder: PairDecoder = found
+        return decoder
+
+
+def network_with(decoder: PairDecoderName, relations: int = 1) -> Callable[[Task, Options], LinkNetwork]:
+    """Return a function that makes the network of a task, whose ``classes`` are the width of the encoder's rows.
+
+    A typed task needs a decoder for each of ``relations``.
+    """
 
     def make(task: Task, options: Options) -> LinkNetwork:
         encoder = build(task, options)
-        if decoder == "mlp":
-            return LinkNetwork(encoder, MLP(task.classes))
-        refuse_untrainable(encoder, options.model)  # scale and offset alone change no rank
-        return LinkNetwork(encoder, Cosine() if decoder == "cosine" else Dot())
+        if decoder != "mlp":
+            refuse_untrainable(encoder, options.model)  # scale and offset alone change no rank
+        if not isinstance(task, TypedTask):
+            return LinkNetwork(encoder, _of_pairs(decoder, task.classes))
+        refuse_one_type(encoder, options, "model")
+        return LinkNetwork(encoder, nn.ModuleList(_of_pairs(decoder, task.classes) for _ in range(relations)))
 
     return make
+
+
+def _of_pairs(decoder: PairDecoderName, width: int) -> PairDecoder:
+    if decoder == "mlp":
+        return MLP(width)
+    return Cosine() if decoder == "cosine" else Dot()
+
+
+def refuse_one_type(encoder: nn.Module | None, options: Options, parameter: str) -> None:
+    """Raise an error if an encoder does not return rows of several types."""
+    if not isinstance(encoder, TypedNetwork | None):
+        raise ParameterError(
+            f"{parameter}: {name_of(options.model)} returns rows of one type. Make it a TypedNetwork of "
+            "fastpart.train.models, which returns those of several"
+        )
 
 
 class RelationNetwork(nn.Module):
@@ -299,11 +333,7 @@ def relation_network(
 
     def make(task: Task, options: Options) -> RelationNetwork:
         encoder = build(task, options) if isinstance(task, TypedTask) else None
-        if not isinstance(encoder, TypedNetwork | None):
-            raise ParameterError(
-                f"encoder: {name_of(options.model)} returns rows of one type. Make it a TypedNetwork of "
-                "fastpart.train.models, which returns those of several"
-            )
+        refuse_one_type(encoder, options, "encoder")
         width = task.features if encoder is None else task.classes
         return RelationNetwork(encoder, Decoder(decoder, width, relations, reciprocal))
 
@@ -312,7 +342,7 @@ def relation_network(
 
 def noted_network(noted: Mapping[str, Any]) -> Make:
     """Return what makes the networks of ``links``, by what the folder of a training notes."""
-    return network_with(noted["decoder"])
+    return network_with(noted["decoder"], len(noted.get("relations", [None])))
 
 
 def noted_relation_network(noted: Mapping[str, Any]) -> Make:

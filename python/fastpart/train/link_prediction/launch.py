@@ -18,6 +18,7 @@ from ..jobs.chance import of_pairs
 from ..jobs.group import number_of_workers
 from ..jobs.launch import Launch
 from ..jobs.unlearned import Guessing
+from ..learned_rows import learned_files
 from ..memory import (
     BatchSize,
     Need,
@@ -33,8 +34,7 @@ from ..method_options import LinkOptions
 from ..mini_batches.temporal import refuse_degrees
 from ..models import NEIGHBOUR, sampling_of
 from ..registry import Method
-from ..runs.trained import TrainedModel
-from ..scores import Task
+from ..runs.trained import TrainedModel, with_learned_rows
 from .dataset import LinkDataset
 from .decoders import network_with
 from .temporal import refuse_look_ahead
@@ -55,12 +55,17 @@ class Driver(driver.Driver):
                 f"model: {options.model!r} trains on sampled graphs, which link prediction has not"
             )
         dataset = LinkDataset(source)
-        if options.embeddings is None and not dataset.task.features:
+        dataset.predict(options.relation)
+        if options.embeddings is None and not dataset.has_types and not dataset.task.features:
             raise ParameterError(
                 "embeddings: the directory has no features. Pass the width of a learnable row of each vertex, for "
                 f"example {arg('embeddings', 64)}, or save the partition with {arg('features')}"
             )
         if options.temporal is not None:
+            if dataset.has_types:
+                raise ParameterError(
+                    "temporal: links are predicted in graphs without types only, where times count. Leave it out"
+                )
             refuse_look_ahead(dataset)
         count = number_of_workers(dataset.partition.k, options.workers, options)
         super().__init__(method, options, dataset, count, options.workers)
@@ -68,14 +73,11 @@ class Driver(driver.Driver):
         self.decisive = {name: getattr(options, name) for name in names}
         if options.temporal is not None:
             self.decisive["temporal"] = options.temporal
-        known = dataset.task
-        self.task = Task(
-            known.features + (options.embeddings or 0),
-            options.hidden,
-            multilabel=False,
-            edge_features=known.edge_features,
-        )
-        self.make, self.example = network_with(options.decoder), (torch.zeros(2), torch.zeros(2))
+        if dataset.has_types:
+            self.decisive["relations"] = [list(key) for key in dataset.predicted]
+        self.task = dataset.encoder_task(options)
+        self.make = network_with(options.decoder, len(dataset.predicted))
+        self.example = torch.zeros(2), torch.zeros(2)
         if options.temporal is not None:
             refuse_degrees(self.task, options)
 
@@ -85,8 +87,10 @@ class Driver(driver.Driver):
 
     def prepare(self, launch: Launch, stack: ExitStack) -> None:
         """Note the files of learned rows."""
+        entries = learned_files(self.task.learned, self.dataset.partition.k)
         if self.options.embeddings is not None:
             entries = [EMBEDDINGS, NEW_EMBEDDINGS, *files_of(self.dataset.partition.k)]
+        if entries:
             launch.once(lambda: launch.folder.add(entries))
 
     def finished(self, launch: Launch, trained: TrainedModel) -> TrainedLinks:
@@ -95,7 +99,14 @@ class Driver(driver.Driver):
         if self.options.embeddings is not None:
             file = launch.folder.path / EMBEDDINGS
             learned = np.load(file, mmap_mode=None if trained.out is None else "r")
-        return TrainedLinks(**vars(trained), decoder=self.options.decoder, embeddings=learned)
+        if self.task.learned:
+            trained = with_learned_rows(trained, launch.folder.path, self.task.learned)
+        return TrainedLinks(
+            **vars(trained),
+            decoder=self.options.decoder,
+            relations=self.dataset.predicted,
+            embeddings=learned,
+        )
 
     def needs(self) -> tuple[Sequence[Need], Sequence[Need]]:
         """Return what each worker takes."""
@@ -103,11 +114,16 @@ class Driver(driver.Driver):
         (n, edges), training, pairs = size_of(dataset), dataset.num_train, 1 + options.num_negatives
         width, part = options.embeddings or 0, max(each.num_inner for each in dataset.partition.parts)
         seeds = min(n, (1 + pairs) * -(-(options.batch_size or training) // workers))
-        size = BatchSize.sampled(seeds, options.fanouts, n, edges)
+        fanouts = self.task.most_in_edges(dataset.fanouts(options))
+        size, loaders = BatchSize.sampled(seeds, fanouts, n, edges), len(dataset.predicted)
         parts, own = -(-dataset.partition.k // workers), -(-training // workers)
-        resident = min(options.resident or 0, n * dataset.partition.parts[0].feature_bytes)
+        stored = max(of_type[0].feature_bytes for of_type in dataset.types.values())
+        resident = min(options.resident or 0, n * stored)
         learned = number_bytes(options) * width * part * (3 * parts + 3)
         learned += 4 * part * (self.task.features if width else 0)
+        if dataset.has_types:
+            learned = 4 * number_bytes(options) * options.hidden * dataset.rows_learned * parts
+            learned //= dataset.partition.k
         return [
             weights(options, self.task),
             *batches(
@@ -116,12 +132,16 @@ class Driver(driver.Driver):
             *evaluation(dataset, options, parts),
             Need(
                 "places of rows that are kept",
-                4 * n * options.keeps,
+                4 * n * options.keeps * loaders,
                 f"no {arg('cache')} and no {arg('resident')}",
             ),
             Need("resident rows", resident if options.device == "cpu" else 0, f"a smaller {arg('resident')}"),
             Need("edges to train on", 50 * training + 100 * own * pairs, f"fewer {arg('num_negatives')}"),
-            Need("embeddings and their Adam", learned, f"smaller {arg('embeddings')}"),
+            Need(
+                "embeddings and their Adam",
+                learned,
+                f"a smaller {arg('hidden')}" if dataset.has_types else f"smaller {arg('embeddings')}",
+            ),
             Need(
                 "candidates", 16 * options.hidden * min(n, options.candidates), f"fewer {arg('candidates')}"
             ),

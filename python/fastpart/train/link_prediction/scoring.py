@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,14 +19,17 @@ from torch import Tensor, nn
 
 from ... import _core
 from ...core.pairs import hashed, keys_of, mixed
-from ...loading.fetching import Fetching
 from ...loading.negatives import AllVertices
 from ...loading.timed_edges import EarlierVertices
+from ...partitions.partition import VertexPartition
 from ...partitions.seeds import owner_of
-from ...partitions.types import ONLY_TYPE
+from ...partitions.types import ONLY_TYPE, EdgeKey, range_of_type
+from ..blocks import VertexMask
 from ..data import Dataset
-from ..inference import Fits, Inference
+from ..inference import Fits, Inference, Outputs
+from ..models import TypedNetwork
 from ..ranks import barrier, total, world_size
+from ..scores import TypedTask
 from . import ranking
 from .dataset import LinkDataset, Pairs
 from .decoders import LinkNetwork, PairDecoder
@@ -36,6 +41,28 @@ _LOGITS = 1 << 17
 """Logits at a time, about."""
 
 Float = npt.NDArray[np.float32]
+Ids = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+class StoredEncodings:
+    """The rows of an encoder in files, one for each part and type."""
+
+    def __init__(self, of_types: Sequence[_core.Features | None], partition: VertexPartition) -> None:
+        self._of_types, self._rows_by_type = of_types, partition._rows_by_type
+
+    def gather(self, rows: npt.NDArray[np.uint32]) -> Float:
+        """Return the rows of vertices, given by their rows in the topology."""
+        if len(self._of_types) == 1 and self._of_types[0] is not None:
+            return self._of_types[0].gather(rows)
+        numbers, within = self._rows_by_type.locate(rows)
+        width = next(each.row_shape[0] for each in self._of_types if each is not None)
+        found = np.empty((len(rows), width), np.float32)
+        for number in np.unique(numbers):
+            those, of_type = np.flatnonzero(numbers == number), self._of_types[number]
+            assert of_type is not None
+            found[those] = of_type.gather(within[those])
+        return found
 
 
 class Encodings(Inference):
@@ -46,7 +73,8 @@ class Encodings(Inference):
     dataset, parts, folder, layers, fetching, fits, free_bytes, edge_fetching
         As in :class:`~fastpart.train.inference.Inference`.
     learned : bool
-        Whether the inputs have learned rows. Then :meth:`put` writes those of a part before each use.
+        Whether the inputs of a graph without types have learned rows. Then :meth:`put_inputs` writes them before each
+        use.
     """
 
     def __init__(
@@ -55,38 +83,72 @@ class Encodings(Inference):
         parts: list[int],
         folder: Path,
         layers: int,
-        fetching: Fetching | None = None,
+        fetching: Any = None,
         fits: Fits | None = None,
         free_bytes: int = 0,
-        edge_fetching: Fetching | None = None,
+        edge_fetching: Any = None,
         learned: bool = False,
     ) -> None:
         super().__init__(dataset, parts, folder, layers, fetching, fits, free_bytes, edge_fetching)
         if learned:
             self._learned = (ONLY_TYPE,)
 
-    def put(self, part: int, inputs: Float) -> None:
-        """Write the inputs of the vertices of a part."""
-        file = self._file(ONLY_TYPE, "inputs", part)
-        if file is not None:
-            np.save(file, inputs)
+    def encoded(self, encoder: nn.Module, wanted: Mask) -> Iterator[tuple[str, Outputs]]:
+        """Yield rows of the wanted vertices, a mask by row of the topology, with the name of their type."""
+        returned = self._task.returned if isinstance(self._task, TypedTask) else (ONLY_TYPE,)
+        masks = {name: self._of_type(name, wanted) for name in returned}
+        if isinstance(encoder, TypedNetwork):
+            yield from self.outputs_of_types(encoder, masks)
+        else:
+            for found in self.outputs(encoder, masks[ONLY_TYPE]):
+                yield ONLY_TYPE, found
 
-    def _inputs(self, names: Iterable[str]) -> dict[str, _core.Features | None]:
-        if self._learned:
-            barrier()
-        return super()._inputs(names)
+    def _of_type(self, name: str, wanted: Mask) -> VertexMask:
+        """Return the part of a mask that is about a type."""
+        starts, parts = self._topology.starts, self._parts[name]
+
+        def mask(part: int) -> Mask:
+            first = starts[part] + parts[part].first_inner
+            return wanted[first : first + parts[part].num_inner]
+
+        return mask
 
     @contextmanager
-    def stored(self, encoder: nn.Module, wanted: npt.NDArray[np.bool_]) -> Iterator[_core.Features]:
+    def stored(self, encoder: nn.Module, wanted: Mask) -> Iterator[StoredEncodings]:
         """Yield the rows of the wanted vertices, a mask with at least one, from files that all processes see."""
-        starts = self._topology.starts
-        found = self.outputs(encoder, lambda part: wanted[starts[part] : starts[part + 1]])
-        files = self._save("encoded", ONLY_TYPE, found)
+        files = list[Path]()
+        for name, found in groupby(self.encoded(encoder, wanted), lambda each: each[0]):
+            files += self._save("encoded", name, (outputs for _, outputs in found))
         barrier()
-        yield _core.Features(self._files(ONLY_TYPE, "encoded"), self._topology)
+        yield StoredEncodings([self._encoded_of(name) for name in self._names], self._partition)
         barrier()
         for file in files:
             file.unlink()
+
+    def _encoded_of(self, name: str) -> _core.Features | None:
+        files = self._files(name, "encoded")
+        starts = self._vertices[name].starts if name else None
+        return _core.Features(files, self._topology, starts=starts) if any(files) else None
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """The pairs of a relation in a split whose targets are in the parts of this process.
+
+    Attributes
+    ----------
+    relation : int
+        Number of the relation among those that are predicted.
+    pairs, negatives : numpy.ndarray
+        int64: ids of both ends of each pair, and of a negative target.
+    candidates : numpy.ndarray
+        int64: the vertices that targets are ranked among, which ascend.
+    """
+
+    relation: int
+    pairs: Pairs
+    negatives: Ids
+    candidates: Ids
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,15 +157,14 @@ class _Split:
 
     Attributes
     ----------
-    pairs, negatives : numpy.ndarray
-        int64: ids of both ends of each pair, and of a negative target.
+    of_relations : list of _Pairs
+        The pairs of each relation that has some in any process.
     wanted : numpy.ndarray
         Mask of the vertices that the scores of all processes need, by row of the topology.
     """
 
-    pairs: Pairs
-    negatives: npt.NDArray[np.int64]
-    wanted: npt.NDArray[np.bool_]
+    of_relations: list[_Pairs]
+    wanted: Mask
 
 
 class Scorer:
@@ -112,13 +173,14 @@ class Scorer:
     Parameters
     ----------
     dataset : LinkDataset
-        The graph and the pairs.
+        The graph and the pairs, of the relations that are predicted.
     rows : Encodings
         The encoder's rows of vertices.
     own : numpy.ndarray
         Mask of the parts of this process.
     candidates : int
-        Number of vertices that each positive's target is ranked among, the same for all. All if there are no more.
+        Number of vertices that each positive's target is ranked among, the same for all of a type. All if there are no
+        more.
     seed : int
         Seed of the candidates, and of the negatives of the AUC.
     known : EarlierVertices, optional
@@ -134,59 +196,88 @@ class Scorer:
         seed: int,
         known: EarlierVertices | None = None,
     ) -> None:
-        self._rows, self._dataset, self._own, self._seed = rows, dataset, own, seed
-        ids = np.arange(len(dataset.partition), dtype=np.uint64)
-        order = np.argsort(mixed(ids ^ mixed(np.uint64(seed))))
-        self._vertices: AllVertices | EarlierVertices = known or AllVertices(range(len(ids)))
-        if known is not None and dataset.held_out_from is not None:
-            order = order[known.times[order] < dataset.held_out_from]
-        self._candidates = np.sort(order[:candidates])
-        self._known: dict[str, _Split | None] = {}
+        self._rows, self._dataset, self._own = rows, dataset, own
+        self._count, self._seed, self._earlier = candidates, seed, known
+        self._known: dict[str, _Split] = {}
 
-    def _split(self, name: str) -> _Split | None:
-        """Return what is known of a split. None if it has no pairs in any process."""
+    def _candidates(self, name: str) -> Ids:
+        """Return the vertices of a type that targets are ranked among."""
+        vertices = range_of_type(self._dataset.partition, name)
+        ids = np.arange(vertices.start, vertices.stop)
+        order = np.argsort(mixed(ids.astype(np.uint64) ^ mixed(np.uint64(self._seed))))
+        if self._earlier is not None and self._dataset.held_out_from is not None:
+            order = order[self._earlier.times[order] < self._dataset.held_out_from]
+        return np.sort(ids[order[: self._count]])
+
+    def _split(self, name: str) -> _Split:
+        """Return what is known of a split."""
         if name not in self._known:
-            pairs, topology = self._dataset.pairs(name), self._dataset.topology
-            n, random = topology.num_vertices, hashed(keys_of(pairs[:, 0], pairs[:, 1]), 1, self._seed)
-            # Without a third vertex there is no negative.
-            before = np.full((len(pairs), 1), self._dataset.held_out_from or 0)
-            sides = pairs[:, :1], pairs[:, 1:]
-            negatives = self._vertices.others(random, *sides, before)[:, 0] if n > 2 else pairs[:, 1]
-            wanted = np.zeros(n, bool)
-            for ids in (pairs[:, 0], pairs[:, 1], negatives, self._candidates):
-                wanted[self._places(ids)] = True
-            mine = self._own[owner_of(self._places(pairs[:, 1]), topology.starts)]
-            self._known[name] = _Split(pairs[mine], negatives[mine], wanted) if len(pairs) else None
+            topology = self._dataset.topology
+            wanted, of_relations = np.zeros(topology.num_vertices, bool), list[_Pairs]()
+            for number, relation in enumerate(self._dataset.predicted):
+                pairs = self._dataset.pairs(name, relation)
+                if not len(pairs):
+                    continue
+                negatives, candidates = self._negatives(pairs, relation), self._candidates(relation[2])
+                for ids in (pairs[:, 0], pairs[:, 1], negatives, candidates):
+                    wanted[self._places(ids)] = True
+                mine = self._own[owner_of(self._places(pairs[:, 1]), topology.starts)]
+                of_relations.append(_Pairs(number, pairs[mine], negatives[mine], candidates))
+            self._known[name] = _Split(of_relations, wanted)
         return self._known[name]
 
-    def _places(self, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
+    def _negatives(self, pairs: Pairs, relation: EdgeKey) -> Ids:
+        """Return a negative target of each pair. Without a third vertex there is none."""
+        targets, one_type = range_of_type(self._dataset.partition, relation[2]), relation[0] == relation[2]
+        if len(targets) <= 1 + one_type:
+            return pairs[:, 1]
+        random = hashed(keys_of(pairs[:, 0], pairs[:, 1]), 1, self._seed)
+        before = np.full((len(pairs), 1), self._dataset.held_out_from or 0)
+        vertices = self._earlier or AllVertices(targets, one_type)
+        return vertices.others(random, pairs[:, :1], pairs[:, 1:], before)[:, 0]
+
+    def _places(self, ids: Ids) -> npt.NDArray[np.uint32]:
         """Return the row of each vertex in the topology."""
         return self._dataset.topology.rows_of(np.ascontiguousarray(ids))
 
     @torch.no_grad()
     def scores(self, network: LinkNetwork, split: str) -> dict[str, float]:
-        """Return ``mrr``, ``hits@k`` and ``auc`` of a split, the same in all processes."""
+        """Return ``mrr``, ``hits@k`` and ``auc`` of a split, the same in all processes.
+
+        Ranks are those of the pairs of all relations. The AUC compares logits of one relation, and is the mean over the
+        pairs.
+        """
         network.eval()
         known = self._split(split)
-        if known is None:
-            return ranking.scores(torch.zeros(ranking.COUNTS)) | {"auc": math.nan}
-        decoder = deepcopy(network.decoder).to("cpu", torch.float64)
-        sums, logits = torch.zeros(ranking.COUNTS, dtype=torch.float64), [torch.empty(2, 0)]
+        sums = torch.zeros(ranking.COUNTS, dtype=torch.float64)
+        if not known.of_relations:
+            return ranking.scores(sums) | {"auc": math.nan}
+        below = torch.zeros(2, dtype=torch.float64)
         with self._rows.stored(network.encoder, known.wanted) as stored:
+            for each in known.of_relations:
+                decoder = deepcopy(network.decoder_of(each.relation)).to("cpu", torch.float64)
+                found, logits = self._ranked(decoder, each, stored)
+                sums += found
+                below += _below(logits)
+        return ranking.scores(total(sums)) | {"auc": float(below[0] / below[1])}
 
-            def rows_of(ids: npt.NDArray[np.int64]) -> Tensor:
-                return torch.from_numpy(stored.gather(self._places(ids))).double()
+    def _ranked(self, decoder: PairDecoder, known: _Pairs, stored: StoredEncodings) -> tuple[Tensor, Tensor]:
+        """Return the tally of the ranks of pairs of a relation, and the logits of these and of their negatives."""
 
-            candidates = torch.from_numpy(self._candidates), rows_of(self._candidates)
-            for start in range(0, len(known.pairs), _BLOCK):
-                block = slice(start, start + _BLOCK)
-                pairs, negatives = known.pairs[block], rows_of(known.negatives[block])
-                sources, targets = rows_of(pairs[:, 0]), rows_of(pairs[:, 1])
-                both = torch.stack([decoder(sources, each).float() for each in (targets, negatives)])
-                found = ranks_among(decoder, torch.from_numpy(pairs), sources, both[0], *candidates)
-                sums += ranking.tally(found)
-                logits.append(both)
-        return ranking.scores(total(sums)) | {"auc": _auc(torch.cat(logits, 1))}
+        def rows_of(ids: Ids) -> Tensor:
+            return torch.from_numpy(stored.gather(self._places(ids))).double()
+
+        sums, logits = torch.zeros(ranking.COUNTS, dtype=torch.float64), [torch.empty(2, 0)]
+        candidates = torch.from_numpy(known.candidates), rows_of(known.candidates)
+        for start in range(0, len(known.pairs), _BLOCK):
+            block = slice(start, start + _BLOCK)
+            pairs, negatives = known.pairs[block], rows_of(known.negatives[block])
+            sources, targets = rows_of(pairs[:, 0]), rows_of(pairs[:, 1])
+            both = torch.stack([decoder(sources, each).float() for each in (targets, negatives)])
+            found = ranks_among(decoder, torch.from_numpy(pairs), sources, both[0], *candidates)
+            sums += ranking.tally(found)
+            logits.append(both)
+        return sums, torch.cat(logits, 1)
 
 
 def ranks_among(
@@ -216,11 +307,13 @@ def ranks_among(
     return found
 
 
-def _auc(logits: Tensor) -> float:
-    """Return the AUC of all processes, given the logits of positives and of negatives here."""
+def _below(logits: Tensor) -> Tensor:
+    """Return the sum over all positives of the share of negatives below each, and the number of positives.
+
+    Their quotient is the AUC. ``logits`` are those of positives and of negatives here.
+    """
     negatives: list[Tensor] = [logits[1]] * world_size()
     if world_size() > 1:
         dist.all_gather_object(negatives, logits[1])
     shares = ranking.below(logits[0], torch.cat(negatives))
-    count = total(torch.tensor([shares.sum(), len(shares)], dtype=torch.float64))
-    return float(count[0] / count[1])
+    return total(torch.tensor([shares.sum(), len(shares)], dtype=torch.float64))

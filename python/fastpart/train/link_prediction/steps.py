@@ -1,8 +1,8 @@
-"""The batch of a worker in each step: edges, negatives, and sampled neighbours of their ends."""
+"""The batch of a worker in each step: edges of a relation, negatives, and sampled neighbours of their ends."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -11,50 +11,53 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from ...loading import Batch as Loaded
-from ...loading import LinkBatch, LinkLoader
+from ...core.pairs import mixed
+from ...loading import LinkBatch, LinkLoader, TypedLinkBatch
 from ...partitions.seeds import owner_of
-from ...partitions.types import ONLY_TYPE
-from ..batches import Batch, VertexRows
+from ...partitions.types import ONLY_RELATION, ONLY_TYPE, EdgeKey
 from ..data import Dataset
-from ..graphs.rows import Rows
+from ..graphs.rows import layers_of
 from ..method_options import EdgeOptions, LinkOptions
-from ..mini_batches.steps import degrees_of, edge_fetching_of
+from ..mini_batches import steps
+from ..mini_batches.steps import degrees_of, edge_fetching_of, starts_of
 from ..ranks import device
 
 
 @dataclass(kw_only=True)
-class Step(Batch):
+class Step(steps.Step):
     """The pairs of a step that one worker computes. There may be none. ``count`` is the number of pairs of all workers.
 
     Attributes
     ----------
-    x : torch.Tensor or None
-        Features of the input rows, if there are any.
+    relation : int
+        Number of the relation among those that are predicted.
+    types : tuple of str
+        The types of the sources and of the targets.
     ends : torch.Tensor
-        Source and target of each pair, as rows of the encoder's output.
+        Source and target of each pair, as rows of the encoder's output for their types.
     y : torch.Tensor
         1 for positives, 0 for negatives.
     """
 
-    x: Tensor | None
-    y: Tensor
     ends: Tensor
-    inputs: VertexRows
+    relation: int = 0
+    types: tuple[str, str] = (ONLY_TYPE, ONLY_TYPE)
 
     def moved(self, move: Callable[[Tensor], Tensor]) -> Self:
         """Return the step with tensors that were moved."""
-        x = None if self.x is None else move(self.x)
-        return replace(self, x=x, y=move(self.y), ends=move(self.ends))
+        return replace(super().moved(move), ends=move(self.ends))
 
     @property
     def tensors(self) -> list[Tensor]:
         """All that :meth:`moved` moves."""
-        return [self.y, self.ends, *([] if self.x is None else [self.x])]
+        return [*super().tensors, self.ends]
 
 
 class Links:
-    """Edges to train on, with negatives and sampled neighbours."""
+    """Edges to train on, with negatives and sampled neighbours. Each relation has steps of its own.
+
+    An epoch has the steps of all relations, in an order that depends on seed and epoch only.
+    """
 
     def __init__(
         self,
@@ -63,69 +66,91 @@ class Links:
         free_bytes: int,
         edge_attr: bool,
         edges: Any = "train",
+        relations: Sequence[EdgeKey] = (ONLY_RELATION,),
     ) -> None:
         more: dict[str, Any] = {"num_negatives": 0}
         if isinstance(options, LinkOptions):
             more = {name: getattr(options, name) for name in ("negatives", "num_negatives", "temporal")}
-        self._topology, self._pairs = dataset.topology, 1 + more["num_negatives"]
-        loader = dataset.partition.link_loader(
-            edges,
-            fanouts=options.fanouts,
-            batch_size=options.batch_size or dataset.num_train,
-            seed=options.seed,
-            edge_ids=edge_attr,
-            ahead=options.ahead,
-            timeout=options.timeout,
-            io=options.io,
-            cache=options.cache,
-            cache_by=options.cache_by,
-            **more,
-        )
-        assert isinstance(loader, LinkLoader)
-        loader.keep(device(), options.resident)
-        loader.limit(free_bytes)
-        self._loader, self.fetching = loader, loader.fetching.of_type[ONLY_TYPE]
-        self.edge_fetching = edge_fetching_of(loader)
+        self._topology, self._pairs, self._seed = dataset.topology, 1 + more["num_negatives"], options.seed
+        self._starts, self._loaders = starts_of(dataset), list[Any]()
+        kept = None if options.resident is None else options.resident // len(relations)
+        for relation in relations:
+            loader = dataset.partition.link_loader(
+                edges,
+                relation=None if relation == ONLY_RELATION else relation,
+                fanouts=dataset.fanouts(options),
+                batch_size=options.batch_size or dataset.num_train,
+                seed=options.seed,
+                edge_ids=edge_attr,
+                ahead=options.ahead,
+                timeout=options.timeout,
+                io=options.io,
+                cache=options.cache,
+                cache_by=options.cache_by,
+                **more,
+            )
+            assert isinstance(loader, LinkLoader)
+            loader.keep(device(), kept)
+            loader.limit(free_bytes // len(relations))
+            self._loaders.append(loader)
+        self.fetching, self.edge_fetching = self._loaders[0].fetching, edge_fetching_of(self._loaders[0])
 
     def read_seconds(self) -> dict[str, float]:
         """Return what making the batches took since the last call, in all threads."""
-        return self._loader.read_seconds()
+        return _summed([loader.read_seconds() for loader in self._loaders])
 
     def own_rows(self, step: Step, owned: npt.NDArray[np.bool_]) -> int:
         """Return how many rows of a step are of own parts."""
-        return int(np.count_nonzero(owned[owner_of(step.inputs, self._topology.starts)]))
+        owners = (owner_of(rows, self._starts[name]) for name, rows in step.inputs.items())
+        return sum(int(np.count_nonzero(owned[each])) for each in owners)
 
     def read_counts(self) -> dict[str, int]:
         """Return what the steps needed since the last call, and what was read for them."""
-        return self._loader.read_counts()
+        return _summed([loader.read_counts() for loader in self._loaders])
 
     def close(self) -> None:
         """End the connections to other workers."""
-        self._loader.close()
+        for loader in self._loaders:
+            loader.close()
 
     def epoch(self, number: int) -> Iterator[Step]:
         """Yield the steps of an epoch."""
-        self._loader.set_epoch(number)
-        return map(self._step, self._loader)
+        for loader in self._loaders:
+            loader.set_epoch(number)
+        batches = [iter(loader) for loader in self._loaders]
+        return (self._step(next(batches[relation]), relation) for relation in self._order(number))
 
-    def _step(self, batch: Loaded) -> Step:
-        assert isinstance(batch, LinkBatch)
-        whole = Rows(
-            batch.indptr.numpy(),
-            batch.indices.numpy(),
-            degrees_of(batch, self._topology),
-            batch.n_id,
-            sources=batch.num_nodes,
-            device=device(),
-            edge_attr=batch.edge_attr,
-        )
+    def _order(self, epoch: int) -> list[int]:
+        """Return the relation of each step of an epoch."""
+        relations = np.repeat(np.arange(len(self._loaders)), list(map(len, self._loaders)))
+        key = mixed(mixed(np.uint64(self._seed)) ^ np.uint64(epoch))
+        order = np.argsort(mixed(np.arange(len(relations), dtype=np.uint64) ^ key))
+        return relations[order].tolist()
+
+    def _step(self, batch: LinkBatch | TypedLinkBatch, relation: int) -> Step:
+        common = {
+            "y": batch.edge_label,
+            "rows": torch.arange(len(batch.edge_label)),
+            "count": batch.global_size * self._pairs,
+            "ends": batch.edge_label_index,
+            "relation": relation,
+        }
+        if isinstance(batch, TypedLinkBatch):
+            return Step(
+                graphs=layers_of(batch, device()),
+                inputs=batch.rows_dict,
+                x={name: rows.float() for name, rows in batch.x_dict.items()},
+                types=(batch.relation[0], batch.relation[2]),
+                **common,
+            )
         return Step(
-            graphs=whole.by_layer(batch.num_sampled_nodes),
-            inputs=batch.rows,
-            rows=torch.arange(len(batch.edge_label)),
-            targets=batch.rows[: batch.num_sampled_nodes[0]],
-            count=batch.global_size * self._pairs,
-            x=None if batch.x is None else batch.x.float(),
-            y=batch.edge_label,
-            ends=batch.edge_label_index,
+            graphs=layers_of(batch, device(), degrees_of(batch, self._topology)),
+            inputs={ONLY_TYPE: batch.rows},
+            x={} if batch.x is None else {ONLY_TYPE: batch.x.float()},
+            **common,
         )
+
+
+def _summed(counts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the sums of numbers by name."""
+    return {name: sum(each[name] for each in counts) for name in counts[0]}

@@ -5,28 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ...loading import sum_gradients
-from ...loading.remote import exchange_of
-from ...loading.rows.embeddings import Embeddings
 from ...loading.timed_edges import EarlierVertices
 from ...partitions.seeds import rank_of_part
+from ...partitions.types import ONLY_TYPE
 from ..clock import SYNCHRONISING, Clock
-from ..embedding_table import EmbeddingTable, numbers_of_rows, write_embeddings
+from ..embedding_table import numbers_of_rows, write_embeddings
 from ..jobs.worker import Place
+from ..learned_rows import LearnedRows
 from ..learning.learner import Learner
-from ..learning.validation import BROKEN, is_better
 from ..memory import fitting
 from ..method_options import LinkOptions
 from ..mini_batches import training as mini_batches
-from ..mini_batches.training import COMPUTE
 from ..models import takes_edge_attr
 from ..ranks import device, rank, world_size
-from ..runs.history import score_of
-from ..scores import Task
 from .dataset import LinkDataset
 from .decoders import LinkNetwork, network_with
 from .scoring import Encodings, Scorer
@@ -42,76 +38,67 @@ class Worker(mini_batches.Worker):
     def __init__(
         self, dataset: LinkDataset, options: LinkOptions, place: Place, state: dict[str, Any]
     ) -> None:
+        dataset.predict(options.relation)
+        self._width = options.embeddings or 0
         self._dataset, self._options, self._topology = dataset, options, dataset.topology
         owners = rank_of_part(dataset.partition.k, world_size())
         self._owned = owners == rank()
         self._device, self._clock, self._out = device(), Clock(), place.out
         self._trace = self._sampled = None
-        width = options.embeddings or 0
-        features = dataset.task.features
-        edges = dataset.task.edge_features
-        dataset.task = Task(features + width, options.hidden, multilabel=False, edge_features=edges)
-        learned = state.get("learner", {})
+        self._task = dataset.task = dataset.encoder_task(options)
         self.learner = Learner(
             dataset.task,
             options,
-            learned,
+            state.get("learner", {}),
             self._device,
-            network_with(options.decoder),
+            network_with(options.decoder, len(dataset.predicted)),
             F.binary_cross_entropy_with_logits,
         )
         self.network = self.learner.network
-        self._steps = Links(dataset, options, place.free_bytes, takes_edge_attr(self.network.encoder))
+        self._steps = Links(
+            dataset,
+            options,
+            place.free_bytes,
+            takes_edge_attr(self.network.encoder),
+            relations=dataset.predicted,
+        )
         own = np.flatnonzero(self._owned).tolist()
-        fetching = self._steps.fetching
-        fits = fitting(dataset, options, place.free_bytes)
-        self._rows = Encodings(
+        self._inference = Encodings(
             dataset,
             own,
             place.scratch,
             options.layers,
-            fetching,
-            fits,
-            learned=width > 0,
+            self._steps.fetching,
+            fitting(dataset, options, place.free_bytes),
             edge_fetching=self._steps.edge_fetching,
+            learned=self._width > 0,
         )
         timed = options.temporal is not None and "times" in dataset.manifest
         known = EarlierVertices.of_all(dataset.partition) if timed else None
-        self._scorer = Scorer(dataset, self._rows, self._owned, options.candidates, options.seed, known)
-        self._table: EmbeddingTable | None = None
-        self._best = BROKEN
-        if width:
-            parts, numbers = range(own[0], own[-1] + 1), numbers_of_rows(self.learner.dtype)
-            self._table = EmbeddingTable(
-                self._topology, parts, width, options.seed, options.lr, self._out, numbers
+        self._scorer = Scorer(dataset, self._inference, self._owned, options.candidates, options.seed, known)
+        if names := (ONLY_TYPE,) if self._width else dataset.task.learned:
+            self._learned = LearnedRows(
+                dataset.partition,
+                names,
+                owners,
+                self._width or options.hidden,
+                options.seed,
+                options.lr,
+                place.out,
+                options.timeout,
+                numbers_of_rows(self.learner.dtype),
             )
-            self._exchange = exchange_of(dataset.topology.starts, owners, world_size(), options.timeout)
-            self._embeddings = Embeddings(self._table, self._exchange, fetching.counts)
             if state:
-                self._restore(state)
+                self._restore(self._learned, state)
 
-    def _restore(self, state: dict[str, Any]) -> None:
-        assert self._table is not None
-        self._best, saved = state["best"], state["embeddings"]
-        if "slot" in saved:
-            self._table.load(saved)
+    def _restore(self, learned: LearnedRows, state: dict[str, Any]) -> None:
+        rows = state.get("embeddings", {})
+        if not self._width:
+            learned.load(state["learned"])
+        elif "slot" in rows:
+            learned.load({"best": state["best"], "table": rows})
         else:
-            self._table.load_earlier(saved, self.learner.epochs - 1, state["best_epoch"])
-
-    def round(self, epochs: int, scored: bool) -> dict[str, Any]:
-        """Train one epoch, and return its row. ``epochs`` is always 1."""
-        row = super().round(epochs, scored)
-        if self._table is not None:
-            score = score_of(row, self.network.state_dict().values())
-            if is_better(score, self._best):  # as the history decides
-                self._best = score
-                self._table.keep_best()
-        return row
-
-    def store(self) -> None:
-        """Save the learned rows of this worker, before a checkpoint."""
-        if self._table is not None:
-            self._table.save()
+            learned.load_earlier(state, self.learner.epochs - 1)
 
     def _scores(self) -> dict[str, float | None]:
         self._put_inputs()
@@ -122,66 +109,78 @@ class Worker(mini_batches.Worker):
 
     def _put_inputs(self) -> None:
         """Write the inputs of the encoder, if they have learned rows."""
-        if self._table is not None:
-            for part in self._table.own:
-                rows = [*self._dataset.features_of(part), self._table.of_part(part)]
-                self._rows.put(part, np.concatenate(rows, axis=1).astype(np.float32, copy=False))
+        if self._learned is not None:
+            self._inference.put_inputs(self._inputs_of_part if self._width else self._learned.of_part)
 
-    def _train(self, step: Step) -> float:  # type: ignore[override]  # steps of edges
-        """Make a step, and return the sum of the losses here."""
-        loss, x, learned = 0.0, step.x, None
-        if self._table is not None:
-            with self._clock.timed(SYNCHRONISING):
-                ids, places = np.unique(step.inputs, return_inverse=True)
-                learned = torch.from_numpy(self._embeddings.rows(ids)).requires_grad_()
-            rows = F.embedding(torch.from_numpy(places).to(self._device), learned.to(self._device))
-            x = rows if x is None else torch.cat([x, rows], dim=1)
-        assert x is not None
-        with self._clock.timed(COMPUTE):
-            self.learner.optimizer.zero_grad()
-            if len(step.rows) or self.learner.normalises:
-                loss = self._losses_of_pairs(step, x)
+    def _inputs_of_part(self, name: str, part: int) -> npt.NDArray[np.float32]:
+        """Return the features and the learned rows of a part of a graph without types."""
+        assert self._learned is not None
+        rows = [*self._dataset.features_of(part), self._learned.of_part(name, part)]
+        return np.concatenate(rows, axis=1).astype(np.float32, copy=False)
+
+    def _inputs(self, step: Step) -> dict[str, Tensor]:
+        """Return the features of a step, and the learned rows behind them. All workers call it."""
+        if self._learned is None:
+            return step.x
         with self._clock.timed(SYNCHRONISING):
-            sum_gradients(self.network.parameters())
-            if learned is not None:
-                gradient = torch.zeros_like(learned) if learned.grad is None else learned.grad
-                self._embeddings.update(gradient.numpy())
-        with self._clock.timed(COMPUTE):
-            self.learner.step(loss / step.count)
+            learned = self._learned.inputs(step.inputs, self._device)
+        both = {name: torch.cat([step.x[name], learned[name]], 1) for name in step.x.keys() & learned.keys()}
+        return {**step.x, **learned, **both}
+
+    def _losses(self, step: Any) -> float:
+        """Add the gradients of a step, and return the sum of its losses here.
+
+        Relations take turns, so a step of a graph with types leaves weights out. Their gradients are 0, also where one
+        worker trains, as they are where gradients are added.
+        """
+        loss = super()._losses(step)
+        for weight in self.network.parameters() if self._dataset.has_types else ():
+            if weight.requires_grad and weight.grad is None:
+                weight.grad = torch.zeros_like(weight)
         return loss
 
-    def _losses_of_pairs(self, step: Step, x: Tensor) -> float:
-        learner = self.learner
-        with learner.computing():
-            h = self.network.encoder(step.graphs, x.to(learner.dtype))
-            logits = self.network.decoder(*(h[ends] for ends in step.ends)).to(learner.dtype)
-        loss = learner.criterion.losses(logits, step.y).sum()
-        (loss / step.count).backward()
-        return loss.item()
+    def _logits(self, step: Step) -> Tensor:
+        """Return the logits of the pairs of a step."""
+        dtype = self.learner.dtype
+        with self.learner.computing():
+            h = self.network.encode(step.graphs, {name: rows.to(dtype) for name, rows in step.x.items()})
+            ends = (h[name][rows] for name, rows in zip(step.types, step.ends, strict=True))
+            return self.network.decoder_of(step.relation)(*ends).to(dtype)
 
-    def close(self) -> None:
-        """End the connections to other workers."""
-        super().close()
-        if self._table is not None:
-            self._exchange.close()
+    def _counts(self, local: int) -> dict[str, int]:
+        counts = super()._counts(local)
+        messages = 0 if self._learned is None else self._learned.counts.read()["remote_bytes"]
+        return counts | {"remote_bytes": counts["remote_bytes"] + messages}
 
     def state(self) -> dict[str, Any]:
         """Return what a resume needs beside the files of the learned rows."""
         state: dict[str, Any] = {"learner": self.learner.state()}
-        if self._table is None:
+        if self._learned is None:
             return state
-        return {**state, "best": self._best, "embeddings": self._table.state}
+        saved = self._learned.state()
+        if self._width:
+            return {**state, "best": saved["best"], "embeddings": saved["table"]}
+        return {**state, "learned": saved}
 
     def final(self, best: dict[str, Tensor]) -> dict[str, float]:
         """Return the scores of the best weights, and write the learned rows of the best epoch."""
         self.learner.put(best)
-        if self._table is not None:
-            self._table.put_best()
-            table, width = self._table, self._table.row_shape[0]
-            write_embeddings(self._dataset, self._out, table.own, width, table.of_part)
+        if self._learned is not None:
+            self._learned.put_best()
+            self._write(self._learned)
         self._put_inputs()
         return {
             f"{split}_{name}": value
             for split in ("val", "test")
             for name, value in self._scorer.scores(self.network, split).items()
         }
+
+    def _write(self, learned: LearnedRows) -> None:
+        """Write the learned rows, for the result. In a graph without types, they are in one file."""
+        if self._width:
+            own = np.flatnonzero(self._owned).tolist()
+            write_embeddings(
+                self._dataset, self._out, own, self._width, lambda part: learned.of_part(ONLY_TYPE, part)
+            )
+        else:
+            learned.write()

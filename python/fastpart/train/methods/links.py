@@ -16,6 +16,7 @@ METHOD = Method(
     LinkOptions,
     driver="fastpart.train.link_prediction.launch:Driver",
     worker="fastpart.train.link_prediction.training:Worker",
+    types=True,
     result="fastpart.train.link_prediction.trained:opened",
     network="fastpart.train.link_prediction.decoders:noted_network",
     defaults={"batch_size": 1000},
@@ -41,7 +42,10 @@ def links(source: PartitionSource, options: LinkOptions) -> TrainedLinks:
     ----------
     source : path
         A partition directory of vertices, saved with ``graph=`` and ``edge_splits=``. It needs no labels, and no
-        features if ``embeddings`` is given.
+        features if ``embeddings`` is given, or if it is of a graph with types.
+    relation : str or sequence of str, optional
+        The relations whose edges are predicted, in a graph with types. Default: all that have edges to train on. An
+        epoch has the steps of each, in an order that depends on the seed. Each has a decoder of its own.
     decoder : {"cosine", "dot", "mlp"}
         How a pair is scored: by the cosine of the angle between both rows with a learned scale and offset, by their
         inner product, or by a perceptron over their elementwise product. With large features, inner products are so
@@ -53,16 +57,17 @@ def links(source: PartitionSource, options: LinkOptions) -> TrainedLinks:
         Negatives of each edge.
     embeddings : int, optional
         Width of a learnable row of each vertex, the encoder's input behind the features, if there are any. The worker
-        that owns a part has its rows. Only rows that a step used are changed, by Adam.
+        that owns a part has its rows. Only rows that a step used are changed, by Adam. In a graph with types leave it
+        out: rows of types without features are learned, as wide as ``hidden``.
     candidates : int
-        Vertices that the target of each validation and test pair is ranked among, sampled once. All vertices if
+        Vertices that the target of each validation and test pair is ranked among, of its type, sampled once. All if
         there are no more.
     ahead : int
         Batches that are made ahead of their use.
     hidden
         The rows of the encoder have this width, too.
     batch_size
-        Here it counts training edges.
+        Here it counts training edges, of one relation in each step.
     patience
         Here the score is the validation MRR.
 
@@ -87,14 +92,15 @@ def links(source: PartitionSource, options: LinkOptions) -> TrainedLinks:
     Scores are exact, with all neighbours of the training graph. The target of a pair is ranked among the candidates
     but for both ends of the pair. Equal logits count half: the rank is 1 + higher + equal / 2. Other neighbours of the
     source count like all candidates (the "raw" setting). AUC compares all positives with one uniform negative each.
+    Scores of a graph with types are those of the pairs of all relations together. AUC compares logits of one relation.
 
     A worker holds its batches, the network, 50 bytes per training edge of all workers, and 16 bytes per number of the
     learned rows of its parts. While an epoch begins it takes about 100 bytes more per edge and negative of its own.
 
-    With ``temporal``, each edge is trained on with what was there before its first record, and its negatives are
-    vertices that were there. Scores stay exact, and do not look ahead: the held-out pairs must be split by time
-    (``fastpart.split_edges(graph, times=...)``), so that all edges of the directory came before them. Candidates are
-    the vertices that were there before.
+    With ``temporal``, which is for graphs without types, each edge is trained on with what was there before its first
+    record, and its negatives are vertices that were there. Scores stay exact, and do not look ahead: the held-out pairs
+    must be split by time (``fastpart.split_edges(graph, times=...)``), so that all edges of the directory came before
+    them. Candidates are the vertices that were there before.
 
     Learned rows are saved with the checkpoints, in ``embeddings`` in the output folder. A resumed training equals one
     that was never interrupted, bit for bit.

@@ -5,9 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import replace
-
-import numpy as np
 
 from ...errors import ParameterError, arg
 from ...loading.planning.windows import PACKING_BYTES, planned_for
@@ -19,7 +16,7 @@ from ..data import Dataset
 from ..jobs import driver
 from ..jobs.group import number_of_workers
 from ..jobs.launch import Launch
-from ..learned_rows import learned_files, written
+from ..learned_rows import learned_files
 from ..memory import (
     BatchSize,
     Need,
@@ -36,7 +33,7 @@ from ..memory import (
 from ..method_options import ByteGNNOptions, SampledOptions
 from ..models import CLUSTER, NEIGHBOUR, sampling_of
 from ..registry import Method
-from ..runs.trained import TrainedModel
+from ..runs.trained import TrainedModel, with_learned_rows
 from .temporal import refuse_degrees, refuse_untimed, temporal_of
 from .traces import merge
 
@@ -127,12 +124,8 @@ class Driver(driver.Driver):
         """Write the trace, if the user wants one, and return the result with its learned rows."""
         if (trace := getattr(self.options, "trace", None)) is not None:
             launch.once(lambda: merge(launch.scratch, self.workers, trace))
-        if not self.task.learned:
-            return trained
-        learned = written(launch.folder.path, self.task.learned)
-        if trained.out is None:  # the folder is temporary
-            learned = {name: np.array(rows) for name, rows in learned.items()}
-        return replace(trained, learned=learned)
+        learned = self.task.learned
+        return with_learned_rows(trained, launch.folder.path, learned) if learned else trained
 
     def needs(self) -> tuple[Sequence[Need], Sequence[Need]]:
         """Return what each worker takes."""

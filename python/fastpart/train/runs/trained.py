@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack, overload
 
+import numpy as np
 import numpy.typing as npt
 import polars as pl
 from torch import Tensor, nn
@@ -25,6 +26,7 @@ from ...partitions.partition import PartitionSource
 from ...store.restoring import SUFFIXES
 from ...store.restoring import restore as write_restored
 from ..file_names import EMBEDDINGS
+from ..learned_rows import written
 from ..models import build
 from ..options import Options
 from ..predicting import PREDICTED, Predicted, predictions, scratch
@@ -367,6 +369,14 @@ class TrainedModel:
             f"<TrainedModel by {self.method}: {summary['epochs']} epochs, the best {summary['best_epoch']}, "
             f"{test_of(summary, 'rmse' if 'test_rmse' in summary else 'accuracy')}>"
         )
+
+
+def with_learned_rows(trained: TrainedModel, folder: Path, types: Iterable[str]) -> TrainedModel:
+    """Return a result with the rows of types that were written. Rows in a temporary folder are read."""
+    rows: Mapping[str, npt.NDArray[Any]] = written(folder, types)
+    if trained.out is None:
+        rows = {name: np.array(each) for name, each in rows.items()}
+    return replace(trained, learned=rows)
 
 
 def kept_rows(trained: TrainedModel) -> Any:

@@ -1,0 +1,166 @@
+"""Link prediction over types: the same losses for any parts and workers, and scores as a dense computation gives."""
+
+from itertools import repeat
+from operator import eq, gt
+
+import numpy as np
+import pytest
+
+import fastpart as fp
+from in_process import in_process
+from random_typed import random_typed_graph
+
+torch = pytest.importorskip("torch")
+
+from fastpart.core.pairs import hashed, keys_of, mixed  # noqa: E402
+from fastpart.loading.negatives import AllVertices  # noqa: E402
+
+QUICK = {
+    "hidden": 8,
+    "threads": 1,
+    "epochs": 3,
+    "batch_size": 40,
+    "fanouts": [4, 3],
+    "model": "rgcn",
+    "precision": "float64",
+    "num_negatives": 2,
+}
+
+pytestmark = [pytest.mark.usefixtures("one_thread"), pytest.mark.timeout(300)]
+
+
+@pytest.fixture(scope="module")
+def splits(tmp_path_factory):
+    return fp.split_edges(
+        random_typed_graph(tmp_path_factory.mktemp("typed") / "graph", 3, scale=2), 0.1, 0.1
+    )
+
+
+def saved(splits, folder, k, widths=(("paper", 5), ("field", 2))):
+    """Save parts with features of some types, by default not of authors, whose rows are learned."""
+    rng, sizes = np.random.default_rng(1), {each.name: each.n for each in splits.graph.types}
+    features = {name: rng.standard_normal((sizes[name], width)).astype(np.float32) for name, width in widths}
+    assignment = np.arange(splits.graph.num_vertices) * 7 % 11 % k
+    fp.VertexPartition(assignment, k).save(folder, graph=splits.graph, edge_splits=splits, features=features)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def parts(splits, tmp_path_factory):
+    return saved(splits, tmp_path_factory.mktemp("parts") / "parts", 3)
+
+
+@pytest.fixture
+def alone():
+    """Train in this process."""
+    return in_process(fp.train.links)
+
+
+def assert_same(one, other):
+    """Assert the same training, up to rounding."""
+    np.testing.assert_allclose(one.history["loss"], other.history["loss"], rtol=1e-12)
+    np.testing.assert_allclose(one.history["val_mrr"], other.history["val_mrr"], rtol=1e-6)
+    for name in ("test_mrr", "test_auc"):
+        assert one.summary[name] == pytest.approx(other.summary[name], rel=1e-6)
+    for name, rows in (one.learned or {}).items():
+        np.testing.assert_allclose(rows, other.learned[name], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"relation": "writes", "decoder": "mlp", "negatives": "batch", "model": "hgt"},
+        {"relation": ["cites", "writes"], "decoder": "dot", "model": "heterosage"},
+    ],
+)
+def test_parts_and_workers_do_not_change_the_losses(splits, alone, tmp_path, given):
+    given = {**QUICK, **given}
+    one = alone(saved(splits, tmp_path / "one", 1), **given)
+    for k, workers in ((2, 1), (3, 2)):
+        assert_same(one, fp.train.links(saved(splits, tmp_path / f"{k}", k), workers=workers, **given))
+    assert len(one.learned["author"]) == next(e.n for e in splits.graph.types if e.name == "author")
+
+
+@pytest.mark.parametrize("decoder", ["cosine", "mlp"])
+def test_scores_against_brute_force(parts, alone, splits, decoder):
+    trained = alone(parts, decoder=decoder, candidates=37, **QUICK)
+    assert [name for _, name, _ in trained.relations] == [each.name for each in splits.graph.relations]
+    rows, network = torch.from_numpy(trained.predict(parts)).double(), trained.network().double()
+    ranges = {each.name: each.range for each in splits.graph.types}
+    for split in ("val", "test"):
+        pairs, ranks, shares = getattr(splits, split), [], []
+        for number, (source, _, target) in enumerate(trained.relations):
+            score = network.decoder[number]
+            ids = np.arange(ranges[target].start, ranges[target].stop)
+            pool = ids[np.argsort(mixed(ids.astype(np.uint64) ^ mixed(np.uint64(0))))][:37].tolist()
+            of_relation = pairs[pairs[:, 2] == number, :2]
+            with torch.no_grad():
+                for u, v in of_relation.tolist():
+                    logits = score(rows[u].expand(len(rows), -1), rows).float().tolist()
+                    rivals = [logits[w] for w in pool if w not in (u, v)]
+                    higher, equal = (sum(map(how, rivals, repeat(logits[v]))) for how in (gt, eq))
+                    ranks.append(1 + higher + equal / 2)
+                random = hashed(keys_of(*of_relation.T), 1, 0)
+                ends = of_relation[:, :1], of_relation[:, 1:]
+                negatives = AllVertices(ranges[target], source == target).others(random, *ends, None)[:, 0]
+                one, other = (
+                    score(rows[of_relation[:, 0]], rows[each]) for each in (of_relation[:, 1], negatives)
+                )
+            share = (one[:, None] > other).double() + (one[:, None] == other).double() / 2
+            shares += share.mean(1).tolist()
+        assert trained.summary[f"{split}_mrr"] == pytest.approx(np.mean(1 / np.array(ranks)), rel=1e-3)
+        for k in (1, 3, 10):
+            hits = np.mean(np.array(ranks) <= k)
+            assert trained.summary[f"{split}_hits@{k}"] == pytest.approx(hits, abs=0.01)
+        assert trained.summary[f"{split}_auc"] == pytest.approx(np.mean(shares), abs=1e-4)
+
+
+def test_it_is_opened_and_goes_on(parts, alone, tmp_path):
+    whole = alone(parts, **{**QUICK, "epochs": 4})
+    alone(parts, out=tmp_path / "out", **QUICK)
+    kept = fp.train.open(tmp_path / "out")
+    assert kept.relations == whole.relations
+    assert_same(kept.resume(4), whole)
+    opened = fp.train.open(tmp_path / "out")
+    rows = opened.predict(parts)
+    np.testing.assert_allclose(rows, whole.predict(parts), atol=1e-6)
+    np.testing.assert_allclose(opened.predict(parts, vertices=[9, 2]), rows[[9, 2]], atol=1e-6)
+    with pytest.raises(fp.ParameterError, match="relation"):
+        alone(parts, out=tmp_path / "out", resume=True, **{**QUICK, "relation": "cites"})
+
+
+def test_probabilities_are_of_a_relation(parts, alone, splits):
+    trained = alone(parts, relation=["writes", "cites"], decoder="cosine", **QUICK)
+    rows = trained.predict(parts)
+    name, number = "writes", [each[1] for each in trained.relations].index("writes")
+    all_names = [each.name for each in splits.graph.relations]
+    pairs = splits.test[splits.test[:, 2] == all_names.index(name), :2]
+    decoder = trained.network().decoder_of(number)
+    with torch.no_grad():
+        expected = decoder(*(torch.from_numpy(rows[ends]) for ends in pairs.T)).sigmoid()
+    np.testing.assert_allclose(trained.probabilities(parts, pairs, name), expected, rtol=1e-6)
+    for given, message in (
+        ((pairs,), "relation: None was not predicted. There are 'cites', 'writes'"),
+        ((pairs, "has_topic"), "relation: 'has_topic' was not predicted"),
+        ((pairs[:, ::-1], "writes"), "pairs: ids must be from .*, those of 'author', at the source"),
+    ):
+        with pytest.raises(fp.ParameterError, match=message):
+            trained.probabilities(parts, *given)
+
+
+def test_what_does_not_fit_is_refused(parts, alone, tmp_path):
+    for given, message in (
+        ({"relation": "likes"}, "relation: 'likes' is no relation of"),
+        ({"relation": []}, "relation: expected the name of a relation"),
+        ({"embeddings": 4}, "embeddings: it is for graphs without types"),
+        ({"temporal": "uniform"}, "temporal: "),
+        ({"model": "graphsage"}, "model: "),
+    ):
+        with pytest.raises(fp.ParameterError, match=message):
+            alone(parts, **{**QUICK, **given})
+    plain = np.array([[v, (v + step) % 60] for v in range(60) for step in (1, 2, 3)])
+    splits = fp.split_edges(plain)
+    fp.multilevel(splits.graph, k=2).save(tmp_path / "plain", graph=splits.graph, edge_splits=splits)
+    with pytest.raises(fp.ParameterError, match=r"relation: .* without types. Leave it out"):
+        alone(tmp_path / "plain", **{**QUICK, "model": "gcn", "embeddings": 4, "relation": "writes"})
