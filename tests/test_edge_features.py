@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 from fastpart.core.cache_size import CacheSize  # noqa: E402
 from fastpart.core.options import RunOptions  # noqa: E402
 from fastpart.loading import Sample  # noqa: E402
-from fastpart.loading.cached_rows import cached_edge_rows_of  # noqa: E402
+from fastpart.loading.edge_rows import cached_edge_rows_of  # noqa: E402
 from fastpart.measures.ranking import Epoch  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.graphs.rows import Rows  # noqa: E402
@@ -130,18 +130,20 @@ def test_cached_in_edges_are_those_of_whole_vertices(tmp_path):
     stored = saved(tmp_path / "parts", 4)
     topology, own = stored._topology, np.arange(4) == 1
     epoch = Epoch(np.arange(100, dtype=np.uint32), (4, 3), 50)
-    rows = cached_edge_rows_of(stored, own, CacheSize(0.5), epoch)
+    (rows,) = cached_edge_rows_of(stored, own, CacheSize(0.5), epoch, {}).values()
     assert (np.diff(rows) > 0).all()
     first, end = topology.edge_starts[1:3]
     assert not ((first <= rows) & (rows < end)).any()
     assert 0 < len(rows) <= 0.5 * (end - first)
     row = stored.parts[1].stored_type("edge_features")
     size = f"{0.5 * (end - first) * row[0].itemsize * np.prod(row[1], dtype=int) / 1024:.6f}K"
-    np.testing.assert_array_equal(cached_edge_rows_of(stored, own, CacheSize.of(size), epoch), rows)
+    (of_size,) = cached_edge_rows_of(stored, own, CacheSize.of(size), epoch, {}).values()
+    np.testing.assert_array_equal(of_size, rows)
     targets = np.concatenate([part.in_edges()[1] for part in stored.parts])[rows]
     for vertex, count in zip(*np.unique(targets, return_counts=True), strict=True):
         assert count == topology.degrees_of(topology.rows_of(np.array([vertex])))[0]
-    assert len(cached_edge_rows_of(stored, own, CacheSize(0.5), Epoch(epoch.seeds, (4,), 50))) == 0
+    (rows,) = cached_edge_rows_of(stored, own, CacheSize(0.5), Epoch(epoch.seeds, (4,), 50), {}).values()
+    assert len(rows) == 0
 
 
 def test_without_them_nothing_is_kept_of_in_edges(tmp_path):

@@ -111,8 +111,9 @@ def test_epochs_left_in_the_middle_of_a_round_keep_no_rank_waiting(tmp_path):
 
 
 OVER_TYPES = """
-for ahead in (0, 2):
-    given = {"fanouts": [4, 3], "batch_size": 20, "seed": 5, "ahead": ahead}
+fetched = []
+for ahead, cache in ((0, None), (2, None), (2, 0.2), (2, "1K"), (2, 1.0)):
+    given = {"fanouts": [4, 3], "batch_size": 20, "seed": 5, "ahead": ahead, "cache": cache}
     maps = stored.loader(remote="maps", **given)
     messages = stored.loader(remote="messages", **given)
     for one, other in zip(maps, messages, strict=True):
@@ -125,7 +126,15 @@ for ahead in (0, 2):
                 assert torch.equal(rows, getattr(other, name)[key])
     of_maps, of_messages = maps.read_counts(), messages.read_counts()
     assert of_maps["remote_rows"] == of_messages["remote_rows"] > 0
+    of_edges = messages.edge_fetching.read_counts()
+    assert (of_edges["cached_rows"] > 0) == (cache is not None)
+    fetched.append(of_edges)
     messages.close()
+_, without, some, of_size, more = fetched
+for held in (some, of_size, more):
+    assert held["remote_rows"] + held["cached_rows"] == without["remote_rows"]
+    assert held["remote_bytes"] < without["remote_bytes"]
+assert more["remote_rows"] < some["remote_rows"]
 """
 
 

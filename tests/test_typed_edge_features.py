@@ -8,10 +8,21 @@ from hypothesis import strategies as st
 import fastpart as fp
 from random_typed import typed_graph
 from typed_graphs import authors, typed_graphs
+from typed_training import typed_parts
 
 torch = pytest.importorskip("torch")
 
+from fastpart.core.cache_size import CacheSize  # noqa: E402
 from fastpart.loading import edge_rows as module  # noqa: E402
+from fastpart.loading.edge_rows import cached_edge_rows_of, relations_with_features  # noqa: E402
+from fastpart.measures.ranking import Epoch  # noqa: E402
+from fastpart.partitions.seeds import owner_of, seeds_of  # noqa: E402
+from fastpart.partitions.types import (  # noqa: E402
+    edge_keys,
+    in_edges_of,
+    of_relation,
+    relation_fanouts,
+)
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -77,6 +88,41 @@ def test_without_ids_there_are_none(tmp_path):
     (tmp_path / "plain").mkdir()
     (batch,) = graph.saved(tmp_path / "plain").loader(ids, fanouts=[-1], batch_size=9)
     assert batch.edge_attr_dict == {}
+
+
+@pytest.mark.parametrize("size", [0.3, "2K"])
+def test_cached_in_edges_are_all_those_of_a_relation_at_a_vertex(tmp_path, size):
+    rng, sizes = np.random.default_rng(0), {"cites": 600, "writes": 480}
+    widths = {"cites": 2, "writes": 5}
+    rows = {name: rng.standard_normal((m, widths[name])).astype(np.float32) for name, m in sizes.items()}
+    stored, *_ = typed_parts(tmp_path, 4, edge_features=rows)
+    own, keys, relations = np.arange(4) < 2, edge_keys(stored), relations_with_features(stored)
+
+    def cached(fanouts):
+        seeds = seeds_of("train", stored, "paper").rows
+        epoch = Epoch(seeds, relation_fanouts(fanouts, keys), 20, stored._types)
+        return cached_edge_rows_of(stored, own, CacheSize.of(size), epoch, relations)
+
+    held, limit, of_size = 0, 0, isinstance(size, str)
+    found = cached([4, 3])
+    assert set(found) == set(relations)
+    for key, of_key in found.items():
+        files = relations[key].files
+        assert (np.diff(of_key) > 0).all()
+        owners = owner_of(of_key, files.starts)
+        assert not own[owners].any()
+        weight = 4 * widths[key[1].removeprefix("rev_")] if of_size else 1
+        held += weight * len(of_key)
+        limit += int(files.starts[2])  # of own parts
+        for part in np.unique(owners).tolist():
+            targets, counts, _ = in_edges_of(stored.parts[part], of_relation(stored, key[1])[part])
+            places = of_key[owners == part] - files.starts[part]
+            of_target = np.repeat(targets, counts)
+            assert np.array_equal(places, np.flatnonzero(np.isin(of_target, of_target[places])))
+    assert 0 < held <= (2 * 2048 if of_size else size * limit)
+    assert all(len(of_key) == 0 for of_key in cached([4]).values())
+    only = cached({"cites": [4, 3]})
+    assert [key for key, of_key in only.items() if len(of_key)] == [("paper", "cites", "paper")]
 
 
 def test_models_train_with_them(tmp_path):

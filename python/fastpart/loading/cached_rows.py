@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -75,41 +74,6 @@ def cached_rows_of(
         lists = [rows_to_cache(partition, part, cache, by, epoch) for part in parts] if cache else []
     rows = np.unique(np.concatenate([np.empty(0, np.uint32), *lists]))
     return rows[~own[owner_of(rows, topology.starts)]]
-
-
-def cached_edge_rows_of(
-    partition: VertexPartition, own: npt.NDArray[np.bool_], cache: CacheSize, epoch: Epoch
-) -> npt.NDArray[np.int64]:
-    """Return the in-edges of other ranks that a rank caches, as rows that ascend.
-
-    They are those of whole vertices, which are ranked by the expected steps that sample their in-edges, times the
-    probability of each in-edge then.
-    """
-    topology, none = partition._topology, np.empty(0, np.int64)
-    hops: list[int] = list(epoch.fanouts)  # type: ignore[arg-type]  # the graph has no types
-    if not cache or len(hops) < 2:
-        return none  # seeds are own vertices, and their in-edges own ones
-    vertices = np.arange(topology.num_vertices, dtype=np.uint32)
-    degrees, owners = topology.degrees_of(vertices), owner_of(vertices, topology.starts)
-    steps = Epoch(epoch.seeds, hops[:-1], epoch.batch_size).expected_steps(topology, own)
-    most = np.inf if min(hops[1:]) < 0 else max(hops[1:])
-    scores = steps * np.minimum(1, most / np.maximum(degrees, 1))
-    found = np.flatnonzero((scores > 0) & ~own[owners] & (degrees > 0))
-    found = found[np.lexsort((found, -scores[found]))]
-    dtype, shape = partition.parts[0].stored_type("edge_features")
-    most = cache.held(int(degrees[own[owners]].sum()), dtype.itemsize * math.prod(shape))
-    if cache.bytes is not None:
-        most *= int(np.count_nonzero(own))  # each part of the rank has the memory
-    fits = np.cumsum(degrees[found]) <= most
-    found = np.sort(found[fits])
-    lists = [none]
-    for part in np.unique(owners[found]).tolist():
-        local = found[owners[found] == part] - topology.starts[part]
-        indptr = partition.parts[part].indptr
-        first, counts = indptr[local], indptr[local + 1] - indptr[local]
-        before = np.repeat(np.cumsum(counts) - counts, counts)
-        lists.append(topology.edge_starts[part] + np.repeat(first, counts) + np.arange(len(before)) - before)
-    return np.concatenate(lists)
 
 
 def rows_to_cache(

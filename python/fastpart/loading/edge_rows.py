@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+import math
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from typing import Any, NamedTuple
@@ -11,7 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
+from ..core.cache_size import CacheSize
 from ..errors import GraphFormatError
+from ..measures.ranking import Epoch
 from ..partitions.part_rows import RelationData, TypeData
 from ..partitions.partition import VertexPartition
 from ..partitions.parts import VertexPartData
@@ -93,9 +96,7 @@ class RelationRows:
     def _places(self, owner: int, local: Ids, ids: Ids) -> Ids:
         """Return the place of each in-edge among those of the relation in a part."""
         part, m = self._parts[owner], self._num_records
-        if owner not in self._runs:
-            self._runs[owner] = Runs(part, part.of_relation(self._name), part.of_type(self._target))
-        runs = self._runs[owner]
+        runs = self._runs_of(owner)
         first, left, records = runs.first[local], runs.count[local], ids - m * (ids >= m)
         places = first.copy()
         while np.any(left > 1):  # records ascend among the in-edges of a relation at a vertex
@@ -109,6 +110,17 @@ class RelationRows:
                 "of records"
             )
         return runs.before[local] + (places - first)
+
+    def runs(self, part: int) -> tuple[Ids, Ids]:
+        """Return the place of the first in-edge of each target in a part, and the number of its in-edges."""
+        runs = self._runs_of(part)
+        return runs.before, runs.count
+
+    def _runs_of(self, part: int) -> Runs:
+        if part not in self._runs:
+            data = self._parts[part]
+            self._runs[part] = Runs(data, data.of_relation(self._name), data.of_type(self._target))
+        return self._runs[part]
 
 
 def relations_with_features(partition: VertexPartition) -> dict[EdgeKey, RelationRows]:
@@ -169,6 +181,15 @@ class EdgeFetching(Fetchings[EdgeKey]):
     def of_relation(self) -> dict[EdgeKey, Fetching]:  # noqa: D102
         return self._of
 
+    def keep_cached(
+        self, partition: VertexPartition, own: npt.NDArray[np.bool_], cache: CacheSize, epoch: Epoch
+    ) -> None:
+        """Keep in-edges of other ranks, so that batches need not fetch their features. All ranks have to call it."""
+        if self._rows and not self.by_messages:
+            return  # in files they would only be counted, and over types nobody reads the counts
+        for key, rows in cached_edge_rows_of(partition, own, cache, epoch, self._rows).items():
+            self._of[key].keep_cached(rows)
+
     @property
     def with_batches(self) -> _core.Features | None:
         """The files that the core fills batches from while it makes them, in a graph without types."""
@@ -206,6 +227,90 @@ class EdgeFetching(Fetchings[EdgeKey]):
 
 
 _NONE: Ids = np.empty(0, np.int64)
+
+
+def cached_edge_rows_of(
+    partition: VertexPartition,
+    own: npt.NDArray[np.bool_],
+    cache: CacheSize,
+    epoch: Epoch,
+    relations: Mapping[EdgeKey, RelationRows],
+) -> dict[EdgeKey, Ids]:
+    """Return the in-edges of other ranks that a rank caches, by relation, as rows that ascend.
+
+    All in-edges of a relation at a vertex are cached together. They are ranked by the expected steps that sample the
+    in-edges of the vertex, times the probability of each in-edge then, times the bytes of its features.
+
+    Parameters
+    ----------
+    relations : mapping of RelationRows
+        The relations that have features. Empty in a graph without types.
+    """
+    keys = list(relations) or [ONLY_RELATION]
+    hops = [hop if isinstance(hop, Sequence) else [hop] for hop in epoch.fanouts]
+    if not cache or len(hops) < 2:
+        return dict.fromkeys(keys, _NONE)  # seeds are own vertices, and their in-edges own ones
+    topology, by_type = partition._topology, partition._rows_by_type
+    of_seeds = Epoch(epoch.seeds, epoch.fanouts[:-1], epoch.batch_size, epoch.types)
+    steps = of_seeds.expected_steps(topology, own)
+    types, _ = by_type.locate(np.arange(topology.num_vertices, dtype=np.uint32))
+    names, all_keys = type_names(partition), edge_keys(partition)
+    starts = [np.asarray(by_type.starts[names.index(target)], np.int64) for _, _, target in keys]
+    runs = [
+        [
+            relations[key].runs(part) if relations else _runs_of(partition.parts[part])
+            for part in range(partition.k)
+        ]
+        for key in keys
+    ]
+    row_bytes = [_row_bytes(partition, key) for key in keys]
+    scores, counts, owned = [], [], []
+    for place, key in enumerate(keys):
+        count = np.concatenate([count for _, count in runs[place]])
+        fanouts = [hop[all_keys.index(key)] for hop in hops[1:]]
+        most = np.inf if min(fanouts) < 0 else max(fanouts)
+        sampled = steps[types == names.index(key[2])] * np.minimum(1, most / np.maximum(count, 1))
+        scores.append(sampled * (row_bytes[place] / max(row_bytes)))
+        counts.append(count)
+        owned.append(own[owner_of(np.arange(len(count)), starts[place])])
+    score, count, is_own = map(np.concatenate, (scores, counts, owned))
+    size = np.repeat(row_bytes, [len(each) for each in counts]) * count
+    found = np.flatnonzero((score > 0) & ~is_own & (count > 0))
+    found = found[np.lexsort((found, -score[found]))]
+    if cache.bytes is None:
+        fits = np.cumsum(count[found]) <= cache.held(int(count[is_own].sum()), 0)
+    else:
+        memory = cache.bytes * np.count_nonzero(own)  # each part of the rank has it
+        fits = np.cumsum(size[found]) <= memory
+    kept = np.zeros(len(count), bool)
+    kept[found[fits]] = True
+    cached, first = {}, 0
+    for place, key in enumerate(keys):
+        of_key = np.flatnonzero(kept[first : first + len(counts[place])])
+        first += len(counts[place])
+        edge_starts = relations[key].files.starts if relations else topology.edge_starts
+        before = np.concatenate([edge_starts[part] + before for part, (before, _) in enumerate(runs[place])])
+        cached[key] = _ranges(before[of_key], counts[place][of_key])
+    return cached
+
+
+def _runs_of(part: VertexPartData) -> tuple[Ids, Ids]:
+    """Return the place of the first in-edge of each inner vertex of a part, and their number."""
+    indptr = np.asarray(part.indptr[: part.num_inner + 1], np.int64)
+    return indptr[:-1], np.diff(indptr)
+
+
+def _row_bytes(partition: VertexPartition, key: EdgeKey) -> int:
+    """Return the bytes of the features of an in-edge."""
+    stored = of_relation(partition, key[1])[0].stored_type("edge_features")
+    assert stored is not None
+    return int(stored[0].itemsize * math.prod(stored[1]))
+
+
+def _ranges(first: Ids, counts: Ids) -> Ids:
+    """Return the numbers from each first one on, ``counts`` of them."""
+    before = np.cumsum(counts) - counts
+    return np.repeat(first - before, counts) + np.arange(counts.sum())
 
 
 def with_edge_rows(sample: SampledArrays, topology: _core.Topology, num_records: int) -> SampledArrays:

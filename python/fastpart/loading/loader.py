@@ -21,11 +21,11 @@ from ..partitions.loader_options import Fanouts, LoaderOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.seeds import Deal, Seeds, Steps, given_rank, owner_of, rank_of_part
 from ..partitions.temporal import loaded_seeds
-from ..partitions.types import ONLY_RELATION, ONLY_TYPE, edge_keys, fanouts_of, type_names
+from ..partitions.types import ONLY_TYPE, edge_keys, fanouts_of, type_names
 from .agreement import refuse_other_directories
 from .ahead import ended
 from .batch import Batch, TypedBatch
-from .cached_rows import cached_edge_rows_of, cached_rows_of
+from .cached_rows import cached_rows_of
 from .edge_rows import EdgeFetching
 from .fetching import Fetching, FilledBatch, NodeFetching
 from .making import free_memory, source_of
@@ -145,9 +145,8 @@ class Loader:
         fetching = EdgeFetching(partition, fetch) if options.edge_ids else None
         if fetching is None or not fetching.of_relation:
             return None
-        if options.cache is not None and self._types is None:
-            rows = cached_edge_rows_of(partition, self._own, options.cache, self._epoch_of())
-            fetching.of_relation[ONLY_RELATION].keep_cached(rows)
+        if options.cache is not None:
+            fetching.keep_cached(partition, self._own, options.cache, self._epoch_of())
         return fetching
 
     def _read_planned(

@@ -128,7 +128,8 @@ class FetchingOptions(OptionGroup):
         How many rows of other parts a rank holds in memory: a share of the rows of its parts, from 0 to 1, or a size
         with its unit for each of its parts, such as ``"200M"``. It never changes a batch. Rows that are read from
         files are only counted as cached. Default: the rows that :meth:`save_cache` listed, if others come by messages.
-        With features of in-edges, as much again is for these: those of the vertices that need them most.
+        With features of in-edges, as much again is for these: those of the vertices that need them most, over types by
+        relation.
     cache_by : {"access", "degree", "links", "halo"}
         Which rows: those in the most batches by :func:`fastpart.predict_traffic`, those of the highest in-degree,
         those with the most edges into the part, or all that have such an edge, for any ``cache``.
