@@ -2,11 +2,13 @@
 
 import json
 
+import numpy as np
 import pytest
 
 import fastpart as fp
 from fastpart.cli import main
 from trainable import planted
+from typed_training import typed_parts
 
 torch = pytest.importorskip("torch")
 
@@ -36,6 +38,54 @@ def test_losses_are_those_of_sampled(parts, given):
     for name, weight in found.weights.items():
         torch.testing.assert_close(weight, expected.weights[name], rtol=1e-4, atol=1e-5)
     assert found.method == "bytegnn"
+
+
+OVER_TYPES = {"precision": "float64", "lr": 0.02, **QUICK, "batch_size": 20}
+
+
+@pytest.mark.parametrize(("k", "workers"), [(1, 1), (2, 1), (2, 2)])
+@pytest.mark.parametrize(
+    ("widths", "given"),
+    [
+        (None, {"model": "hgt", "cache": 0.2, "ahead": 0}),
+        (None, {"model": "rgat", "fanouts": {"cites": [4, 3], "writes": [2, 2]}, "sampling": "labor"}),
+        ({"field": 2}, {"model": "rgcn"}),
+        ({"paper": 5}, {"model": "heterosage", "scores": "sampled"}),
+    ],
+)
+def test_losses_over_types_are_those_of_sampled_to_the_bit(tmp_path, k, workers, widths, given):
+    """Types without a width have rows that are learned."""
+    typed_parts(tmp_path, k, widths=widths)
+    given = {**OVER_TYPES, "workers": workers, **given}
+    expected = fp.train.sampled(tmp_path / "parts", **given)
+    trace = tmp_path / "trace.json"
+    found = fp.train.bytegnn(tmp_path / "parts", trace=trace, **given)
+    assert found.history.columns == expected.history.columns
+    for name in ("loss", "val_accuracy", "rows", "local_rows"):
+        assert found.history[name].to_list() == expected.history[name].to_list()
+    assert found.summary["test_accuracy"] == expected.summary["test_accuracy"]
+    for name, weight in found.weights.items():
+        assert torch.equal(weight, expected.weights[name])
+    learned = found.learned or {}
+    assert set(learned) == (set() if widths is None else {"author", "field", "paper"} - set(widths))
+    for name, rows in learned.items():
+        assert np.array_equal(rows, expected.learned[name])
+    spans = [event for event in json.loads(trace.read_text())["traceEvents"] if event["ph"] == "X"]
+    steps = QUICK["epochs"] * 3  # of 60 papers
+    for worker in range(workers):
+        assert sum(span["pid"] == worker and span["name"] == "neighbourhood" for span in spans) == steps
+    assert {"seed", "features", "compute"} <= {span["name"] for span in spans}
+
+
+def test_resumed_over_types_with_learned_rows(tmp_path):
+    typed_parts(tmp_path, 2, widths={"field": 2})
+    given = {**OVER_TYPES, "model": "rgcn", "workers": 2}
+    whole = fp.train.bytegnn(tmp_path / "parts", **given)
+    fp.train.bytegnn(tmp_path / "parts", out=tmp_path / "out", **{**given, "epochs": 2})
+    resumed = fp.train.bytegnn(tmp_path / "parts", out=tmp_path / "out", resume=True, **given)
+    assert resumed.history["loss"].to_list() == whole.history["loss"].to_list()
+    classes = fp.train.open(tmp_path / "out").predict(tmp_path / "parts")
+    assert np.array_equal(classes, whole.predict(tmp_path / "parts"))
 
 
 def test_a_trace_of_all_workers(parts, tmp_path):
@@ -78,3 +128,14 @@ def test_refusals(parts, tmp_path):
         fp.ParameterError, match=r"^model: clustergcn trains on sampled graphs.*Train it with sampled"
     ):
         fp.train.bytegnn(parts, model="clustergcn")
+
+
+def test_what_is_refused_over_types(tmp_path):
+    typed_parts(tmp_path)
+    for given, text in (
+        ({"model": "graphsage"}, r"^model: the graph has types"),
+        ({"model": "clustergcn"}, r"^model: "),
+        ({"plan": "packed"}, r"^plan: it is for graphs without types"),
+    ):
+        with pytest.raises(fp.ParameterError, match=text):
+            fp.train.bytegnn(tmp_path / "parts", **{"model": "rgcn", **given})

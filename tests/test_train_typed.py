@@ -86,7 +86,7 @@ def test_what_does_not_fit_is_told(tmp_path, given, message):
 
 def test_other_methods_name_the_one_that_trains(tmp_path):
     typed_parts(tmp_path, 2)
-    for method in (fp.train.full, fp.train.armada, fp.train.sancus, fp.train.bytegnn):
+    for method in (fp.train.full, fp.train.armada, fp.train.sancus):
         with pytest.raises(fp.ParameterError, match=r"sampled"):
             method(tmp_path / "parts", epochs=1)
 

@@ -102,3 +102,5 @@ def test_models_train_with_them(tmp_path):
     few = {**given, "epochs": 2, "hidden": 4}
     attention = fp.train.sampled(tmp_path / "parts", model="rgat", scores="sampled", **few)
     assert attention.history["loss"].is_finite().all()
+    scheduled = fp.train.bytegnn(tmp_path / "parts", model="rgat", scores="sampled", **few)
+    assert scheduled.history["loss"].to_list() == attention.history["loss"].to_list()

@@ -98,12 +98,15 @@ class RecordOutputs(Encodings):
     def _scored(self) -> dict[str, tuple[Wanted, dict[int, Tensor]]]:
         """The records of each split, and their labels in each part of this process."""
         dataset, parts = self._dataset, self._dataset.partition.parts
-        splits = {part.index: dataset.splits(part) for part in parts}
+        members = {part.index: dataset.splits(part) for part in parts}
         found = {}
         for split in SPLITS[1:]:
-            wanted = self.wanted(lambda index, split=split: splits[index][split].numpy())  # type: ignore[misc]
-            labels = {index: dataset.labels(parts[index])[splits[index][split]] for index in wanted.places}
-            found[split] = wanted, labels
+            chosen = {index: splits[split].numpy() for index, splits in members.items()}
+            wanted = self.wanted(chosen.__getitem__)
+            found[split] = (
+                wanted,
+                {index: dataset.labels(parts[index])[chosen[index]] for index in wanted.places},
+            )
         return found
 
     def wanted(self, chosen: Callable[[int], Ids]) -> Wanted:

@@ -16,6 +16,7 @@ METHOD = Method(
     ByteGNNOptions,
     driver="fastpart.train.mini_batches.launch:Driver",
     worker="fastpart.train.mini_batches.training:Worker",
+    types=True,
     defaults={"batch_size": 1000},
     of_all_parts=True,
 )
@@ -42,7 +43,7 @@ def bytegnn(source: PartitionSource, options: ByteGNNOptions) -> TrainedModel:
     trace : path, optional
         A .json for who did what when, and who waited for what. ``chrome://tracing`` and Perfetto show it.
     model
-        The model takes sampled neighbours.
+        The model takes sampled neighbours. Graphs with types take models for types.
 
     Returns
     -------

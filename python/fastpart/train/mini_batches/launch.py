@@ -51,8 +51,8 @@ class Driver(driver.Driver):
     ) -> None:
         scheduled, asked = isinstance(options, ByteGNNOptions), options.workers
         dataset = Dataset(source, options.target)
-        if dataset.has_types:
-            _refuse_for_types(scheduled, options)
+        if dataset.has_types and options.plan is not None:
+            raise ParameterError("plan: it is for graphs without types. Leave it out")
         if asked is None and options.plan is not None and found() is None:
             asked = int(Plan.read(options.plan).key["workers"])  # a plan is for one number of them
         super().__init__(
@@ -156,13 +156,3 @@ class Driver(driver.Driver):
             *self._plan_needs(),
             *self._learned_needs(parts),
         ], ()
-
-
-def _refuse_for_types(scheduled: bool, options: SampledOptions | ByteGNNOptions) -> None:
-    """Refuse what only graphs without types have."""
-    if scheduled:
-        raise ParameterError(
-            "source: it holds a graph with types, whose batches are not scheduled. Train over it with sampled"
-        )
-    if options.plan is not None:
-        raise ParameterError("plan: it is for graphs without types. Leave it out")
