@@ -260,3 +260,14 @@ def test_directories_that_have_no_splits_or_no_negatives(tmp_path):
         opened.link_loader(fanouts=[1], num_negatives=0)
     with pytest.raises(fp.ParameterError, match="num_negatives: 2 vertices have no negatives"):
         opened.link_loader([[0, 1]], fanouts=[1])
+
+
+def test_negatives_by_degree_have_its_distribution():
+    from fastpart.core.pairs import mixed
+    from fastpart.loading.negatives import ByDegree
+
+    ends, random = np.repeat([11, 12, 14, 3, 20], [1, 16, 81, 7, 9]), np.arange(200_000, dtype=np.uint64)
+    found = ByDegree(ends, range(10, 15)).of(mixed(random))
+    shares = np.bincount(found - 10, minlength=5) / len(found)
+    assert shares == pytest.approx(np.array([0, 1, 8, 0, 27]) / 36, abs=0.005)
+    assert shares[0] == shares[3] == 0

@@ -167,10 +167,10 @@ def test_each_record_counts_once_and_a_batch_leaves_out_its_edges(graph, tmp_pat
     ids = dataset.topology.ids_of
     seen = 0
     for step in steps.epoch(0):
-        pairs = ids(step.targets)[step.ends.numpy()].T
+        pairs = ids(step.inputs[""])[step.ends.numpy()].T
         taken = {frozenset(pair) for pair in pairs.tolist()}
         rows = step.graphs[-1]
-        names = ids(step.inputs)
+        names = ids(step.inputs[""])
         targets = np.repeat(np.arange(len(rows.indptr) - 1), np.diff(rows.indptr))
         edges = zip(names[np.asarray(rows.indices)].tolist(), names[targets].tolist(), strict=True)
         assert not taken & {frozenset(edge) for edge in edges}

@@ -71,6 +71,7 @@ def assert_same(one, other):
     [
         {},
         {"relation": "writes", "decoder": "mlp", "negatives": "batch", "model": "hgt"},
+        {"relation": "cites", "negatives": "degree"},
         {"relation": ["cites", "writes"], "decoder": "dot", "model": "heterosage"},
     ],
 )

@@ -42,7 +42,7 @@ RowsIo = Literal["mmap", "direct"]
 FeatureDtype = Literal["float32", "float16", "int8"]
 """How features are stored."""
 
-NegativeRule = Literal["uniform", "batch", "local"]
+NegativeRule = Literal["uniform", "degree", "batch", "local"]
 """Where the targets of negatives come from."""
 
 Layout = Literal["rows", "edge_index"]

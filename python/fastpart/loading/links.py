@@ -23,7 +23,7 @@ from ..partitions.types import ONLY_RELATION, EdgeKey, of_type, range_of_type
 from .batch import Batch, MiniBatch, TypedBatch
 from .loader import Loader
 from .making import ScheduledSource
-from .negatives import AllVertices, partners
+from .negatives import AllVertices, ByDegree, partners
 from .sample import SampledArrays
 from .scheduling import BatchState
 from .timed_edges import EarlierVertices, times_of
@@ -177,12 +177,14 @@ class LinkLoader(Loader):
         targets = of_type(partition, self.input)
         self._known: AllVertices | EarlierVertices = AllVertices(self._ends[1], one_type)
         if times is not None and targets[0].times is not None:
-            if self._rule == "local":
+            if self._rule in ("degree", "local"):
                 raise ParameterError(
-                    'negatives: "local" does not tell which vertices were there before an edge. Use "uniform" or '
-                    '"batch"'
+                    f'negatives: "{self._rule}" does not tell which vertices were there before an edge. Use '
+                    '"uniform" or "batch"'
                 )
             self._known = EarlierVertices(targets, self._ends[1], one_type)
+        if self._rule == "degree":
+            self._by_degree = ByDegree(self.edges.reshape(-1), self._ends[1])
         if self._rule == "local":
             owners = rank_of_part(partition.k, self.world_size)
             own = [part.inner for part, owner in zip(targets, owners, strict=True) if owner == self.rank]
@@ -289,6 +291,8 @@ class LinkLoader(Loader):
             return self._known.others(random, sources, targets, before)
         if self._rule == "batch":
             found = self.edges[order[partners(random, places, self.batch_size, len(order))], 1]
+        elif self._rule == "degree":
+            found = self._by_degree.of(random)
         else:
             found = self._local(random)
         return self._known.instead(found, random, sources, targets, before)

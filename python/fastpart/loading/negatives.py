@@ -14,6 +14,9 @@ NEGATIVE_RULES: tuple[NegativeRule, ...] = get_args(NegativeRule)
 
 Ids = npt.NDArray[np.int64]
 
+_DEGREE_POWER = 0.75
+"""As in word2vec."""
+
 
 def others(random: Keys, sources: Ids | None, targets: Ids, n: int) -> Ids:
     """Return vertices from random numbers, each of the n vertices but those of its pair with the same probability.
@@ -51,6 +54,30 @@ class AllVertices:
         """Return the vertices, with uniform ones in the place of those of the pair itself."""
         clash = (ids == sources) | (ids == targets)
         return np.where(clash, self.others(mixed(random), sources, targets, before), ids)
+
+
+class ByDegree:
+    """Vertices of a range, sampled by their number of edges to the power of 0.75 (word2vec, Mikolov et al. 2013).
+
+    Parameters
+    ----------
+    ends : numpy.ndarray
+        int64: the ends of edges. Those outside the range count nothing.
+    vertices : range
+        The vertices.
+    """
+
+    def __init__(self, ends: Ids, vertices: range) -> None:
+        inside = ends[(ends >= vertices.start) & (ends < vertices.stop)] - vertices.start
+        degree = np.bincount(inside, minlength=len(vertices))
+        self._first, self._sums = vertices.start, np.cumsum(degree**_DEGREE_POWER)
+
+    def of(self, random: Keys) -> Ids:
+        """Return vertices from random numbers."""
+        shares = (random >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        places = np.searchsorted(self._sums, shares * self._sums[-1], side="right")
+        found: Ids = self._first + np.minimum(places, len(self._sums) - 1)
+        return found
 
 
 def partners(random: Keys, places: Ids, batch_size: int, total: int) -> Ids:

@@ -204,9 +204,10 @@ class LinkOptions(LoaderOptions):
 
     Parameters
     ----------
-    negatives : {"uniform", "batch", "local"}
-        Where the targets of negatives come from: all vertices, targets of other edges of the global batch (so
-        frequent targets are frequent negatives), or the parts of this rank. ``"local"`` needs no rows of other
+    negatives : {"uniform", "degree", "batch", "local"}
+        Where the targets of negatives come from: all vertices alike, all by the number of their edges among those of
+        the loader to the power of 0.75, targets of other edges of the global batch (so frequent targets are frequent
+        negatives), or the parts of this rank. ``"local"`` needs no rows of other
         parts for them, but it is biased: negatives are near their sources, and depend on the partition.
     num_negatives : int
         Negatives of each positive. They have its source.

@@ -8,13 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ...core.pairs import distinct, hashed
+from ...loading.negatives import ByDegree
 from ..method_options import PoolRule
 from .dataset import FactDataset
 
 Ids = npt.NDArray[np.int64]
-
-_DEGREE_POWER = 0.75
-"""As in word2vec (Mikolov et al. 2013)."""
 
 
 class Pools:
@@ -38,11 +36,11 @@ class Pools:
         self._facts, self._rule, self._count, self._seed = facts, rule, count, seed
         self.of_relation = [dataset.ends(end)[:, 0] for end in (0, 1)]
         self._last = {int(first): int(last) for end in (0, 1) for first, last in dataset.ends(end)}
-        self._sums: dict[int, npt.NDArray[np.float64]] = {}
         if rule == "degree":
-            degree = np.bincount(facts[:, :2].reshape(-1), minlength=len(dataset.partition))
-            for first, last in self._last.items():
-                self._sums[first] = np.cumsum(degree[first:last] ** _DEGREE_POWER)
+            ends = facts[:, :2].reshape(-1)
+            self._by_degree = {
+                first: ByDegree(ends, range(first, last)) for first, last in self._last.items()
+            }
 
     def of(self, first: int, end: int, positions: Ids, epoch: int, step: int) -> Ids:
         """Return the vertices of the type that begins with ``first``, to take the place of this end.
@@ -58,10 +56,7 @@ class Pools:
         random = hashed(np.array([step], np.uint64), self._count, self._seed, epoch, first, end)[0]
         if self._rule == "uniform":
             return first + (random % np.uint64(last - first)).astype(np.int64)
-        sums = self._sums[first]
-        shares = (random >> np.uint64(11)).astype(np.float64) * 2.0**-53
-        places = np.searchsorted(sums, shares * sums[-1], side="right")
-        return first + np.minimum(places, len(sums) - 1)
+        return self._by_degree[first].of(random)
 
 
 @dataclass(frozen=True, eq=False)

@@ -50,8 +50,9 @@ def links(source: PartitionSource, options: LinkOptions) -> TrainedLinks:
         How a pair is scored: by the cosine of the angle between both rows with a learned scale and offset, by their
         inner product, or by a perceptron over their elementwise product. With large features, inner products are so
         large at first that training may fail.
-    negatives : {"uniform", "batch", "local"}
-        Where the targets of negatives come from, as for :meth:`fastpart.VertexPartition.link_loader`: all vertices,
+    negatives : {"uniform", "degree", "batch", "local"}
+        Where the targets of negatives come from, as for :meth:`fastpart.VertexPartition.link_loader`: all vertices
+        alike, all by the number of their training edges to the power of 0.75 (as in word2vec),
         targets of other edges of the batch, or the parts of the worker. ``"local"`` is biased.
     num_negatives : int
         Negatives of each edge.
