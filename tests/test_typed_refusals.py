@@ -51,7 +51,7 @@ def test_refused_by_name(stored, tmp_path, name):
         ),
         (
             lambda p, out: fp.train.links(p.folder, out=out / "run"),
-            "source: .* holds a graph with types.*embeddings",
+            "source: .* holds no edge splits",
         ),
         (
             lambda p, _: p.loader("train", fanouts=[2]),
