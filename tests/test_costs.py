@@ -132,7 +132,6 @@ def test_a_training_over_types_counts_what_was_told(tmp_path, workers, widths, m
 
 
 @pytest.mark.torch
-@pytest.mark.torch
 def test_info_says_what_a_training_takes(parts, capsys):
     given = {"fanouts": [4, 3], "batch_size": 32, "workers": 2}
     facts = fp.info(parts, train=given, memory_limit="2G")
@@ -162,6 +161,7 @@ def test_info_refuses(parts, train, more, error, text):
         fp.info(parts, train=train, **more)
 
 
+@pytest.mark.torch
 def test_one_of_several_types_to_train_is_named(tmp_path, capsys):
     typed_parts(tmp_path, 2)
     graph = fp.open_graph(tmp_path / "g.bin")

@@ -30,7 +30,7 @@ EXACT = {
 # Two workers on two nodes. After its third epoch one of them is killed, and after the fourth one kills its node. Ray
 # resolves the address of the loopback to another one, which would be that of the network.
 CLUSTER = """
-import json, os, signal, sys
+import json, os, signal, sys, time
 from pathlib import Path
 import ray
 from ray._private import services
@@ -57,6 +57,9 @@ try:
         cluster.add_node(num_cpus=1, **node)
     cluster.wait_for_nodes()
     ray.init(address=cluster.address, _node_ip_address="127.0.0.1", log_to_driver=False)
+    end = time.monotonic() + 60
+    while ray.available_resources().get("CPU", 0) < 2 and time.monotonic() < end:
+        time.sleep(0.05)  # nodes tell what they have after they have joined
     try:
         fp.train.ray("sampled", parts, out=folder / "refused", workers=(3, 8))
     except fp.ParameterError as error:
