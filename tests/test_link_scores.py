@@ -46,10 +46,17 @@ def test_equal_rows_are_ties(decoder, monkeypatch):
     pairs = torch.tensor([[0, 1], [2, 1], [30, 31], [3, 0], [7, 8]])
     with torch.no_grad():
         positives = decoder(row.expand(5, -1), row.expand(5, -1)).float()
-        found = ranks_among(
-            decoder, pairs, row.expand(5, -1), positives, torch.arange(29), row.expand(29, -1)
-        )
-    assert found.tolist() == [14.5, 14.5, 15.5, 14.5, 14.5]
+        answers = np.array([0, 0, 0, 2, 4]), np.array([5, 6, 40, 30, 8])  # places of pairs, and vertices
+        candidates = torch.arange(29), row.expand(29, -1)
+        raw, filtered = ranks_among(decoder, pairs, row.expand(5, -1), positives, *candidates, answers)
+    assert raw.tolist() == [14.5, 14.5, 15.5, 14.5, 14.5]
+    assert filtered.tolist() == [
+        13.5,
+        14.5,
+        15.5,
+        14.5,
+        14.5,
+    ]  # 40 and 30 are no candidates, 8 is the target itself
 
 
 def test_logits_that_are_nan_have_no_rank():

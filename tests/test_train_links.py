@@ -168,14 +168,24 @@ def test_scores_against_brute_force(parts, alone, splits, decoder, candidates):
     rows, network = torch.from_numpy(trained.predict(parts)).double(), trained.network().double()
     ids = np.arange(400, dtype=np.uint64)
     pool = np.argsort(mixed(ids ^ mixed(np.uint64(0))))[:candidates].tolist()
+    names = ("edge_train", "edge_val", "edge_test")
+    known = {
+        (u, w)
+        for part in fp.open_partition(parts).parts
+        for name in names
+        for u, w in getattr(part, name).tolist()
+    }
+    known |= {(w, u) for u, w in known}
     for split in ("val", "test"):
-        pairs, ranks = getattr(splits, split), []
+        pairs, ranks, filtered = getattr(splits, split), [], []
         with torch.no_grad():
             for u, v in pairs.tolist():
                 logits = network.decoder(rows[u].expand(400, -1), rows).tolist()
-                rivals = [logits[w] for w in pool if w not in (u, v)]
-                higher, equal = (sum(map(how, rivals, repeat(logits[v]))) for how in (gt, eq))
-                ranks.append(1 + higher + equal / 2)
+                wrong = [w for w in pool if (u, w) not in known]
+                for pool_of, found in ((pool, ranks), (wrong, filtered)):
+                    rivals = [logits[w] for w in pool_of if w not in (u, v)]
+                    higher, equal = (sum(map(how, rivals, repeat(logits[v]))) for how in (gt, eq))
+                    found.append(1 + higher + equal / 2)
             negatives = others(hashed(keys_of(*pairs.T), 1, 0), pairs[:, :1], pairs[:, 1:], 400)[:, 0]
             positive, negative = (
                 network.decoder(rows[pairs[:, 0]], rows[ends]) for ends in (pairs[:, 1], negatives)
@@ -185,6 +195,12 @@ def test_scores_against_brute_force(parts, alone, splits, decoder, candidates):
         expected |= {f"hits@{k}": np.mean(np.array(ranks) <= k) for k in (1, 3, 10)}
         assert found == pytest.approx(expected, abs=0.01)
         assert found["mrr"] == pytest.approx(expected["mrr"], rel=1e-3)
+        assert sum(filtered) < sum(ranks)
+        mrr = np.mean(1 / np.array(filtered))
+        assert trained.summary[f"{split}_filtered_mrr"] == pytest.approx(mrr, rel=1e-3)
+        for k in (1, 3, 10):
+            hits = np.mean(np.array(filtered) <= k)
+            assert trained.summary[f"{split}_filtered_hits@{k}"] == pytest.approx(hits, abs=0.01)
         one, other = positive[:, None], negative[None]
         share = ((one > other).double() + (one == other).double() / 2).mean().item()
         assert trained.summary[f"{split}_auc"] == pytest.approx(share, abs=1e-4)

@@ -89,9 +89,16 @@ def test_scores_against_brute_force(parts, alone, splits, decoder):
     assert [name for _, name, _ in trained.relations] == [each.name for each in splits.graph.relations]
     rows, network = torch.from_numpy(trained.predict(parts)).double(), trained.network().double()
     ranges = {each.name: each.range for each in splits.graph.types}
+    names = ("edge_train", "edge_val", "edge_test")
+    facts = np.concatenate(
+        [getattr(part, name) for part in fp.open_partition(parts).parts for name in names]
+    ).tolist()
     for split in ("val", "test"):
-        pairs, ranks, shares = getattr(splits, split), [], []
+        pairs, ranks, shares, filtered = getattr(splits, split), [], [], []
         for number, (source, _, target) in enumerate(trained.relations):
+            known = {(u, w) for u, w, of in facts if of == number}
+            if splits.graph.relations[number].reverse == "merged":
+                known |= {(w, u) for u, w in known}
             score = network.decoder[number]
             ids = np.arange(ranges[target].start, ranges[target].stop)
             pool = ids[np.argsort(mixed(ids.astype(np.uint64) ^ mixed(np.uint64(0))))][:37].tolist()
@@ -99,9 +106,11 @@ def test_scores_against_brute_force(parts, alone, splits, decoder):
             with torch.no_grad():
                 for u, v in of_relation.tolist():
                     logits = score(rows[u].expand(len(rows), -1), rows).float().tolist()
-                    rivals = [logits[w] for w in pool if w not in (u, v)]
-                    higher, equal = (sum(map(how, rivals, repeat(logits[v]))) for how in (gt, eq))
-                    ranks.append(1 + higher + equal / 2)
+                    wrong = [w for w in pool if (u, w) not in known]
+                    for pool_of, found in ((pool, ranks), (wrong, filtered)):
+                        rivals = [logits[w] for w in pool_of if w not in (u, v)]
+                        higher, equal = (sum(map(how, rivals, repeat(logits[v]))) for how in (gt, eq))
+                        found.append(1 + higher + equal / 2)
                 random = hashed(keys_of(*of_relation.T), 1, 0)
                 ends = of_relation[:, :1], of_relation[:, 1:]
                 negatives = AllVertices(ranges[target], source == target).others(random, *ends, None)[:, 0]
@@ -110,7 +119,9 @@ def test_scores_against_brute_force(parts, alone, splits, decoder):
                 )
             share = (one[:, None] > other).double() + (one[:, None] == other).double() / 2
             shares += share.mean(1).tolist()
-        assert trained.summary[f"{split}_mrr"] == pytest.approx(np.mean(1 / np.array(ranks)), rel=1e-3)
+        for name, found in (("mrr", ranks), ("filtered_mrr", filtered)):
+            assert trained.summary[f"{split}_{name}"] == pytest.approx(np.mean(1 / np.array(found)), rel=1e-3)
+        assert sum(filtered) < sum(ranks)
         for k in (1, 3, 10):
             hits = np.mean(np.array(ranks) <= k)
             assert trained.summary[f"{split}_hits@{k}"] == pytest.approx(hits, abs=0.01)

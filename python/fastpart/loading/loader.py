@@ -19,7 +19,7 @@ from ..errors import ParameterError, arg
 from ..measures.ranking import Epoch, by_score, rows_by_type
 from ..partitions.loader_options import Fanouts, LoaderOptions
 from ..partitions.partition import VertexPartition
-from ..partitions.seeds import Deal, Seeds, Steps, given_rank, owner_of, rank_of_part
+from ..partitions.seeds import Deal, Seeds, Steps, given_rank, rank_of_part
 from ..partitions.temporal import loaded_seeds
 from ..partitions.types import ONLY_TYPE, edge_keys, fanouts_of, type_names
 from .agreement import refuse_other_directories
@@ -199,11 +199,11 @@ class Loader:
             return
         rows = np.arange(self._topology.num_vertices, dtype=np.uint32)
         types, of_types = self._rows_by_type.locate(rows)
-        wanted = self._own[owner_of(rows, self._topology.starts)]
+        wanted = np.repeat(self._own, np.diff(self._topology.starts))
         for number, fetching in enumerate(fetchings):
             if len(fetching.cached.ids):
                 wanted |= (types == number) & np.isin(of_types, fetching.cached.ids)
-        rows = rows[wanted & (row_bytes[types] > 0)]
+        rows = rows[wanted & (row_bytes > 0)[types]]
         if row_bytes[types[rows]].sum() > free:
             rows = by_score(rows, self._epoch_of().expected_steps(self._topology, self._own))
             rows = np.sort(rows[np.cumsum(row_bytes[types[rows]]) <= free])

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...core.pairs import among
 from ...core.parameters import shown
 from ...errors import ParameterError, arg, code
 from ...graphs.types import TypedRanges
@@ -118,6 +119,25 @@ class LinkDataset(Dataset):
             undirected = np.array([each.reverse == "merged" for each in self.typed.relations])
         back = facts[undirected[facts[:, 2]]][:, [1, 0, 2]]
         return np.concatenate([facts, back])
+
+    def known_pairs(self, relation: EdgeKey, targets: Pairs) -> Pairs:
+        """Return the pairs of a relation in any split with one of some targets, which ascend.
+
+        A pair counts both ways where the relation has no direction. One part is read at a time.
+        """
+        undirected = self.manifest["directedness"] != "directed"
+        if self.typed is not None:
+            undirected = self.typed.relations[self.relation(relation[1])].reverse == "merged"
+        found = [np.empty((0, 2), np.int64)]
+        for part in self.partition.parts:
+            for split in self.manifest["edge_splits"]:
+                pairs = getattr(part, f"edge_{split}")
+                if self.typed is not None:
+                    pairs = pairs[pairs[:, 2] == self.relation(relation[1]), :2]
+                found.append(pairs[among(pairs[:, 1], targets)])
+                if undirected:
+                    found.append(pairs[among(pairs[:, 0], targets)][:, ::-1])
+        return np.concatenate(found)
 
     def pairs(self, split: str, relation: EdgeKey = ONLY_RELATION) -> Pairs:
         """Return the pairs of a relation in a split, none if the directory does not have it."""

@@ -98,8 +98,7 @@ class FilteredScorer:
         sums = torch.zeros(2, ranking.COUNTS, dtype=torch.float64)
         for question in self._questions(facts):
             sums += torch.stack([ranking.tally(1 + each) for each in self._ahead(decoder, question, rows_of)])
-        raw, filtered = map(ranking.scores, total(sums))
-        return raw | {f"filtered_{name}": value for name, value in filtered.items()}
+        return ranking.raw_and_filtered(total(sums))
 
     def _questions(self, facts: Ids) -> Iterator[Question]:
         for end in (1, 0):

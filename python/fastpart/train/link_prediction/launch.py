@@ -142,10 +142,17 @@ class Driver(driver.Driver):
                 learned,
                 f"a smaller {arg('hidden')}" if dataset.has_types else f"smaller {arg('embeddings')}",
             ),
+            Need("known edges of candidates", self._known_edges(n), f"fewer {arg('candidates')}"),
             Need(
                 "candidates", 16 * options.hidden * min(n, options.candidates), f"fewer {arg('candidates')}"
             ),
         ], ()
+
+    def _known_edges(self, n: int) -> int:
+        """Return the bytes of the edges that filtered ranks leave out, with the pairs of the part that is read."""
+        known = sum(self.dataset.manifest["edge_splits"].values())
+        of_part = max(sum(part._num_pairs.values()) for part in self.dataset.partition.parts)
+        return 32 * known * min(n, self.options.candidates) // max(n, 1) + 60 * of_part
 
     def summary(self) -> dict[str, Any]:
         """Return what the summary says of parts and workers. Links have no labels."""

@@ -46,6 +46,12 @@ def scores(sums: Tensor) -> dict[str, float]:
     return {name: value / count if count else float("nan") for name, value in zip(names, rest, strict=True)}
 
 
+def raw_and_filtered(sums: Tensor) -> dict[str, float]:
+    """Return the scores of raw and of filtered ranks, from their sums."""
+    raw, filtered = map(scores, sums)
+    return raw | {f"filtered_{name}": value for name, value in filtered.items()}
+
+
 def below(positives: Tensor, negatives: Tensor) -> Tensor:
     """Return the share of negatives with a lower logit of each positive. Equal ones count half. The mean is the AUC.
 

@@ -33,6 +33,7 @@ from ..scores import TypedTask
 from . import ranking
 from .dataset import LinkDataset, Pairs
 from .decoders import LinkNetwork, PairDecoder
+from .filtered import Answers
 
 _BLOCK = 256
 """Positives at a time."""
@@ -143,12 +144,15 @@ class _Pairs:
         int64: ids of both ends of each pair, and of a negative target.
     candidates : numpy.ndarray
         int64: the vertices that targets are ranked among, which ascend.
+    answers : Answers
+        The candidates that are right for a source, by any split.
     """
 
     relation: int
     pairs: Pairs
     negatives: Ids
     candidates: Ids
+    answers: Answers
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,9 +226,15 @@ class Scorer:
                 for ids in (pairs[:, 0], pairs[:, 1], negatives, candidates):
                     wanted[self._places(ids)] = True
                 mine = self._own[owner_of(self._places(pairs[:, 1]), topology.starts)]
-                of_relations.append(_Pairs(number, pairs[mine], negatives[mine], candidates))
+                answers = self._answers(relation, candidates)
+                of_relations.append(_Pairs(number, pairs[mine], negatives[mine], candidates, answers))
             self._known[name] = _Split(of_relations, wanted)
         return self._known[name]
+
+    def _answers(self, relation: EdgeKey, candidates: Ids) -> Answers:
+        """Return which candidates are right for each source."""
+        known = self._dataset.known_pairs(relation, candidates)
+        return Answers(np.column_stack([known, np.zeros(len(known), np.int64)]), 0, 1)
 
     def _negatives(self, pairs: Pairs, relation: EdgeKey) -> Ids:
         """Return a negative target of each pair. Without a third vertex there is none."""
@@ -242,16 +252,16 @@ class Scorer:
 
     @torch.no_grad()
     def scores(self, network: LinkNetwork, split: str) -> dict[str, float]:
-        """Return ``mrr``, ``hits@k`` and ``auc`` of a split, the same in all processes.
+        """Return ``mrr``, ``hits@k``, ``filtered_mrr``, ``filtered_hits@k`` and ``auc``, the same in all processes.
 
         Ranks are those of the pairs of all relations. The AUC compares logits of one relation, and is the mean over the
         pairs.
         """
         network.eval()
         known = self._split(split)
-        sums = torch.zeros(ranking.COUNTS, dtype=torch.float64)
+        sums = torch.zeros(2, ranking.COUNTS, dtype=torch.float64)
         if not known.of_relations:
-            return ranking.scores(sums) | {"auc": math.nan}
+            return ranking.raw_and_filtered(sums) | {"auc": math.nan}
         below = torch.zeros(2, dtype=torch.float64)
         with self._rows.stored(network.encoder, known.wanted) as stored:
             for each in known.of_relations:
@@ -259,31 +269,40 @@ class Scorer:
                 found, logits = self._ranked(decoder, each, stored)
                 sums += found
                 below += _below(logits)
-        return ranking.scores(total(sums)) | {"auc": float(below[0] / below[1])}
+        return ranking.raw_and_filtered(total(sums)) | {"auc": float(below[0] / below[1])}
 
     def _ranked(self, decoder: PairDecoder, known: _Pairs, stored: StoredEncodings) -> tuple[Tensor, Tensor]:
-        """Return the tally of the ranks of pairs of a relation, and the logits of these and of their negatives."""
+        """Return the tallies of the ranks of pairs of a relation, and the logits of these and of their negatives."""
 
         def rows_of(ids: Ids) -> Tensor:
             return torch.from_numpy(stored.gather(self._places(ids))).double()
 
-        sums, logits = torch.zeros(ranking.COUNTS, dtype=torch.float64), [torch.empty(2, 0)]
+        sums, logits = torch.zeros(2, ranking.COUNTS, dtype=torch.float64), [torch.empty(2, 0)]
         candidates = torch.from_numpy(known.candidates), rows_of(known.candidates)
         for start in range(0, len(known.pairs), _BLOCK):
             block = slice(start, start + _BLOCK)
             pairs, negatives = known.pairs[block], rows_of(known.negatives[block])
             sources, targets = rows_of(pairs[:, 0]), rows_of(pairs[:, 1])
             both = torch.stack([decoder(sources, each).float() for each in (targets, negatives)])
-            found = ranks_among(decoder, torch.from_numpy(pairs), sources, both[0], *candidates)
-            sums += ranking.tally(found)
+            answers = known.answers.of(pairs[:, 0], np.zeros(len(pairs), np.int64))
+            found = ranks_among(decoder, torch.from_numpy(pairs), sources, both[0], *candidates, answers)
+            sums += torch.stack([ranking.tally(ranks) for ranks in found])
             logits.append(both)
         return sums, torch.cat(logits, 1)
 
 
 def ranks_among(
-    decoder: PairDecoder, pairs: Tensor, sources: Tensor, positives: Tensor, candidates: Tensor, heads: Tensor
+    decoder: PairDecoder,
+    pairs: Tensor,
+    sources: Tensor,
+    positives: Tensor,
+    candidates: Tensor,
+    heads: Tensor,
+    answers: tuple[Ids, Ids],
 ) -> Tensor:
-    """Return the rank of each pair's target among candidates that are no ends of the pair.
+    """Return the raw and the filtered rank of each pair's target among candidates that are no ends of the pair.
+
+    Filtered ranks leave out candidates that are right for the source by any split (Bordes et al. 2013).
 
     Logits are computed in float64 and rounded to float32, so that equal rows have equal logits. The order of additions,
     and with it the last digits, depends on the place in a product.
@@ -293,17 +312,30 @@ def ranks_among(
     decoder : torch.nn.Module
         Scores the pairs.
     pairs, candidates : torch.Tensor
-        Ids of both ends of each pair, and of the candidates.
+        Ids of both ends of each pair, and of the candidates, which ascend.
     sources, heads : torch.Tensor
         float64: rows of the encoder for the sources and for the candidates.
     positives : torch.Tensor
         float32: logits of the pairs.
+    answers : tuple of numpy.ndarray
+        Places of pairs, and candidates that are right for them.
+
+    Returns
+    -------
+    torch.Tensor
+        float64, of shape (2, pairs).
     """
-    found = torch.ones(len(pairs), dtype=torch.float64)
+    found = torch.ones(2, len(pairs), dtype=torch.float64)
+    places, right = map(torch.from_numpy, answers)
     step = max(_LOGITS // max(len(pairs), 1), 1)
     for ids, rows in zip(candidates.split(step), heads.split(step), strict=True):
+        logits = decoder.against(sources, rows).float()
         counted = (ids != pairs[:, :1]) & (ids != pairs[:, 1:])
-        found += ranking.ahead(positives, decoder.against(sources, rows).float(), counted)
+        found[0] += ranking.ahead(positives, logits, counted)
+        at = torch.searchsorted(ids, right).clamp(max=len(ids) - 1)
+        here = ids[at] == right
+        counted[places[here], at[here]] = False
+        found[1] += ranking.ahead(positives, logits, counted)
     return found
 
 

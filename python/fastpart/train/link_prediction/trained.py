@@ -49,8 +49,8 @@ class TrainedLinks(TrainedModel):
         As that of :class:`TrainedModel`, with ``val_mrr`` for accuracy and micro-F1. ``loss`` is the mean over
         positives and negatives.
     summary : dict
-        As that of :class:`TrainedModel`, with ``val_mrr``, ``val_hits@1``, ``val_hits@3``, ``val_hits@10``, ``val_auc``
-        and the same of ``test``.
+        As that of :class:`TrainedModel`, with ``val_mrr``, ``val_hits@1``, ``val_hits@3``, ``val_hits@10``, the
+        same with filtered ranks (``val_filtered_mrr`` and so on), ``val_auc``, and all of these of ``test``.
     decoder : {"cosine", "dot", "mlp"}
         The decoder.
     embeddings : numpy.ndarray or None

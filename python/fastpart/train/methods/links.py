@@ -76,8 +76,8 @@ def links(source: PartitionSource, options: LinkOptions) -> TrainedLinks:
     -------
     TrainedLinks
         ``history`` has the columns of :func:`fastpart.train.sampled`, with ``val_mrr``. ``remote_bytes`` also counts
-        messages about learned rows and their gradients. ``summary`` has MRR, Hits@1, Hits@3, Hits@10 and AUC of
-        validation and test, of the epoch with the best ``val_mrr``.
+        messages about learned rows and their gradients. ``summary`` has MRR, Hits@1, Hits@3, Hits@10, raw and filtered,
+        and AUC of validation and test, of the epoch with the best ``val_mrr``.
 
     Raises
     ------
@@ -91,9 +91,10 @@ def links(source: PartitionSource, options: LinkOptions) -> TrainedLinks:
     Notes
     -----
     Scores are exact, with all neighbours of the training graph. The target of a pair is ranked among the candidates
-    but for both ends of the pair. Equal logits count half: the rank is 1 + higher + equal / 2. Other neighbours of the
-    source count like all candidates (the "raw" setting). AUC compares all positives with one uniform negative each.
-    Scores of a graph with types are those of the pairs of all relations together. AUC compares logits of one relation.
+    except both ends of the pair. Equal logits count half: the rank is 1 + higher + equal / 2. Other neighbours of the
+    source count like all candidates (the "raw" setting). Filtered ranks leave out candidates that are linked to the
+    source by any split (Bordes et al. 2013). AUC compares all positives with one uniform negative each. Scores of a
+    graph with types are those of the pairs of all relations together. AUC compares logits of one relation.
 
     A worker holds its batches, the network, 50 bytes per training edge of all workers, and 16 bytes per number of the
     learned rows of its parts. While an epoch begins it takes about 100 bytes more per edge and negative of its own.
