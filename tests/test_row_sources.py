@@ -153,8 +153,9 @@ class Table:
     def rows(self, ids):
         return self.values[ids]
 
-    def step(self, ids, gradient):
-        self.values[ids] += gradient.numpy()
+    def step(self, ids, bounds, gradients):
+        assert bounds.tolist() == [0, len(ids)]
+        self.values[ids] += gradients
 
 
 def test_gradients_reach_the_rows_that_were_asked_for():

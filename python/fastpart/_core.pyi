@@ -15,6 +15,7 @@ MAX_PARTS: int
 
 _Ids = npt.NDArray[np.int64]
 _Rows = npt.NDArray[np.uint32]
+_Numbers = npt.NDArray[np.float32] | npt.NDArray[np.float64]
 _Path = str | os.PathLike[str]
 _Known = tuple[int, int, int, str]
 
@@ -619,6 +620,25 @@ def disk_rates(files: Sequence[_Path], seconds: float) -> tuple[float, float] | 
 
     Returns reads of 4 KiB at random places per second, 128 at a time, and bytes of consecutive reads per second. None:
     the file system refuses such reads, as tmpfs does, or the files have no 4 KiB.
+    """
+
+def sparse_adam(
+    tables: tuple[_Numbers, _Numbers, _Numbers],
+    rows: _Rows,
+    bounds: _Ids,
+    gradients: _Numbers,
+    *,
+    first: int,
+    size: float,
+    betas: tuple[float, float],
+    eps: float,
+) -> None:
+    """Make a step of Adam with the rows ``rows`` of a table, whose row 0 is ``first``.
+
+    ``tables`` are the values, the means of the gradients and those of their squares: [num_rows, width], float32 or
+    float64, changed in place. ``rows`` are several lists behind each other, each ascending: list ``i`` is
+    ``rows[bounds[i]:bounds[i + 1]]``. ``gradients`` ([len(rows), width]) of a row in several lists are added up in the
+    order of the lists.
     """
 
 def default_threads() -> int: ...

@@ -56,6 +56,8 @@ pub use levels::sample::{EdgeColumns, Place, Sample, Seeds};
 pub use methods::Method;
 pub use methods::weighted::RecordWeights;
 pub use reused_memory::Pooled;
-pub use rows::{DiskRates, FeatureRows, Features, Io, Pack, PackStep, Target, disk_rates};
+pub use rows::{
+    AdamStep, DiskRates, FeatureRows, Features, Io, LearnedRows, Number, Pack, PackStep, Target, disk_rates,
+};
 pub use temporal::{Strategy, Temporal, Times};
 pub use topology::{Part, RowId, RowSpace, Topology, TopologyEdges, Types, append_degrees, append_ids};

@@ -15,7 +15,7 @@ from torch import Tensor
 from ..core.pairs import hashed
 from ..core.parameters import regular
 from ..core.parsing import damaged
-from ..loading.rows.source import RowIds
+from ..loading.rows.source import Array, RowIds
 from .data import Dataset
 from .file_names import EMBEDDINGS
 from .ranks import barrier, is_first
@@ -89,15 +89,12 @@ class EmbeddingTable:
 
     def rows(self, ids: RowIds) -> npt.NDArray[Any]:
         """Return rows of this worker."""
-        rows: npt.NDArray[Any] = self._adam.values.numpy()[self._places(ids)]
+        rows: npt.NDArray[Any] = self._adam.values.numpy()[ids - self._starts[0]]
         return rows
 
-    def step(self, ids: RowIds, gradient: Tensor) -> None:
-        """Make a step of the optimizer with the gradients of distinct rows of this worker."""
-        self._adam.step(torch.from_numpy(self._places(ids)), gradient)
-
-    def _places(self, ids: RowIds) -> Ids:
-        return ids - self._starts[0]
+    def step(self, ids: RowIds, bounds: Ids, gradients: Array) -> None:
+        """Make a step of the optimizer with the gradients of lists of rows of this worker."""
+        self._adam.step(ids, bounds, gradients, int(self._starts[0]))
 
     def of_part(self, part: int) -> npt.NDArray[Any]:
         """Return the rows of a part of this worker."""

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
-CACHED = 2**15
-"""Numbers of a piece of rows that a step takes at once, so that what it computes of them stays in the cache."""
+from .._core import sparse_adam
+from ..loading.rows.source import Array, RowIds
 
 
 class SparseAdam:
-    """Adam that changes only the rows with a gradient, with the same numbers as ``torch.optim.SparseAdam``.
+    """Adam that changes only the rows with a gradient, as ``torch.optim.SparseAdam`` does.
+
+    Every operation is rounded as IEEE 754 says. A root of torch may differ in the last bit.
 
     Attributes
     ----------
@@ -33,17 +37,22 @@ class SparseAdam:
         self.mean, self.square = torch.zeros_like(values), torch.zeros_like(values)
         self.steps = 0
 
-    def step(self, rows: Tensor, gradient: Tensor) -> None:
-        """Make a step, given distinct rows and their gradients."""
+    def step(self, rows: RowIds, bounds: npt.NDArray[np.int64], gradients: Array, first: int = 0) -> None:
+        """Make a step.
+
+        Parameters
+        ----------
+        rows : numpy.ndarray
+            uint32: lists of rows, behind each other, each ascending.
+        bounds : numpy.ndarray
+            int64: where each list starts, and the end of the last one.
+        gradients : numpy.ndarray
+            The gradient of each of ``rows``. Those of a row in several lists are added up in the order of the lists.
+        first : int
+            Number of the row that is the first of the table.
+        """
         self.steps += 1
-        first, second = self._betas
-        size = self.lr * math.sqrt(1 - second**self.steps) / (1 - first**self.steps)
-        piece = max(1, CACHED // self.values.shape[1])
-        for at, of_rows in zip(rows.split(piece), gradient.split(piece), strict=True):
-            mean, square = self.mean.index_select(0, at), self.square.index_select(0, at)
-            mean += (of_rows - mean).mul_(1 - first)
-            square += (of_rows * of_rows).sub_(square).mul_(1 - second)
-            self.mean.index_copy_(0, at, mean)
-            self.square.index_copy_(0, at, square)
-            moved = mean.div_(square.sqrt_().add_(self._eps)).mul_(-size)
-            self.values.index_copy_(0, at, self.values.index_select(0, at).add_(moved))
+        of_mean, of_square = self._betas
+        size = self.lr * math.sqrt(1 - of_square**self.steps) / (1 - of_mean**self.steps)
+        tables = self.values.numpy(), self.mean.numpy(), self.square.numpy()
+        sparse_adam(tables, rows, bounds, gradients, first=first, size=size, betas=self._betas, eps=self._eps)

@@ -1,5 +1,6 @@
 //! Neighbour samples, for Python.
 
+mod adam;
 mod batch;
 mod batches;
 mod coding;
@@ -10,6 +11,7 @@ mod times;
 mod topology;
 mod types;
 
+pub use adam::sparse_adam;
 pub use batch::{SampledBatch, TypedSampledBatch};
 pub use batches::Batches;
 pub use coding::Coding;

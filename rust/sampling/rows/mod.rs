@@ -1,5 +1,6 @@
 //! Rows of features for the nodes of a batch.
 
+mod adam;
 mod cache;
 pub(crate) mod direct_reads;
 mod disk_rates;
@@ -22,6 +23,7 @@ use crate::sampling::topology::row_numbers::{RowId, RowSpace};
 use cache::RowCache;
 use direct_reads::{DirectFile, Wanted};
 
+pub use adam::{AdamStep, LearnedRows, Number};
 pub use disk_rates::{DiskRates, disk_rates};
 pub use packs::{Pack, Target};
 

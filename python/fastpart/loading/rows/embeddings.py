@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
-import torch
-from torch import Tensor
+import numpy.typing as npt
 
 from .counts import Counts
 from .owners import Exchange, Owners
@@ -16,8 +15,18 @@ from .source import Array, RowIds, RowSource
 class Table(RowSource, Protocol):
     """The learned rows of the parts of a rank."""
 
-    def step(self, ids: RowIds, gradient: Tensor) -> None:
-        """Change distinct rows by their gradients."""
+    def step(self, ids: RowIds, bounds: npt.NDArray[np.int64], gradients: Array) -> None:
+        """Change rows by their gradients.
+
+        Parameters
+        ----------
+        ids : numpy.ndarray
+            The rows that each rank used, ascending, those of rank 0 first.
+        bounds : numpy.ndarray
+            int64: where the rows of each rank start, and the end of the last ones.
+        gradients : numpy.ndarray
+            A gradient for each of ``ids``. What a row in several lists gets is their sum in the order of the ranks.
+        """
 
 
 class Embeddings:
@@ -43,9 +52,4 @@ class Embeddings:
 
     def update(self, gradient: Array) -> None:
         """Let the owners of the last rows change them, given the gradient of each."""
-        rows, received = self._owners.send_back(gradient)
-        ids, places = np.unique(rows, return_inverse=True)
-        total = torch.zeros(len(ids), *self.row_shape, dtype=torch.from_numpy(received).dtype)
-        # The order of the ranks is that of the additions, so a run is repeatable.
-        total.index_add_(0, torch.from_numpy(places), torch.from_numpy(received))
-        self._own.step(ids, total)
+        self._own.step(*self._owners.send_back(gradient))

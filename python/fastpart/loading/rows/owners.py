@@ -70,18 +70,18 @@ class Exchange:
         self._count(answers, wanted)
         return answers
 
-    def send_back(self, values: Array) -> tuple[RowIds, Array]:
+    def send_back(self, values: Array) -> tuple[RowIds, Sizes, Array]:
         """Send a value of each row that the last round fetched to its owner.
 
         Returns
         -------
         tuple
-            The rows of this rank that were fetched in that round, and what came for them, that of rank 0 first. A row
-            occurs once for each rank that fetched it.
+            The rows of this rank that were fetched in that round, those for rank 0 first, where the rows for each rank
+            start (and the number of rows), and what came for them. A row occurs once for each rank that fetched it.
         """
         requests, asked, wanted = self._last
         self._count(values, wanted)
-        return requests, self._sent(values, wanted, asked)
+        return requests, np.concatenate(([0], np.cumsum(asked))), self._sent(values, wanted, asked)
 
     def read_bytes(self) -> int:
         """Return the bytes between this rank and others for the rows that it fetched since the last call."""
@@ -154,7 +154,7 @@ class Owners:
         self._counts.add("remote_bytes", self._exchange.read_bytes())
         return x
 
-    def send_back(self, values: Array) -> tuple[RowIds, Array]:
+    def send_back(self, values: Array) -> tuple[RowIds, Sizes, Array]:
         """Send a value of each of the last rows to its owner, and return what came here. See :class:`Exchange`."""
         received = self._exchange.send_back(values)
         self._counts.add("remote_bytes", self._exchange.read_bytes())
