@@ -47,7 +47,7 @@ class SparseAdam:
         bounds : numpy.ndarray
             int64: where each list starts, and the end of the last one.
         gradients : numpy.ndarray
-            The gradient of each of ``rows``. Those of a row in several lists are added up in the order of the lists.
+            The gradient of each of ``rows``. The gradients of a row in several lists are added up in their order.
         first : int
             Number of the row that is the first of the table.
         """

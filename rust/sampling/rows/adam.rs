@@ -1,18 +1,20 @@
 //! Adam for the learned rows that a step has used.
 //!
-//! **Requirements.** A table of rows with the running means of their gradients and of the squares, and one list of
-//! rows with gradients from each process that used rows, ascending and distinct within the list.
+//! **Requirements.** A table of rows with the running means of their gradients and of the squares, and one
+//! list of rows with gradients from each process that used rows, ascending and distinct within the list.
 //!
-//! **Algorithm.** The lists are merged. The gradients of a row are added up in the order of the lists, so that a
-//! run is repeatable, and the row is changed while its numbers are in the cache: one pass over three tables in
-//! place of the sixteen that operations over arrays take. Rows that come soon are brought into the cache. Each
-//! number gets the operations of `torch.optim.SparseAdam` in their order, each rounded as IEEE 754 says. Torch's
-//! roots come from a library of vectors that may differ in the last bit, and with the place in an array.
+//! **Algorithm.** The lists are merged. The gradients of a row are added up in the order of the lists, so
+//! that a run is repeatable, and the row is changed while its numbers are in the cache: one pass over three
+//! tables in place of the sixteen that operations over arrays take. Rows that come soon are brought into the
+//! cache. Each number gets the operations of `torch.optim.SparseAdam` in their order, each rounded as IEEE
+//! 754 says. Torch's roots come from a library of vectors that may differ in the last bit, and with the place
+//! in an array.
 //!
-//! **Memory.** One row. **Complexity.** O(lists + width) for each row. One thread: every process has its own rows.
+//! **Memory.** One row. **Complexity.** O(lists + width) for each row. One thread: every process has its own
+//! rows.
 //!
-//! Source: Kingma and Ba, "Adam: A Method for Stochastic Optimization", ICLR 2015, with the correction of the bias
-//! in the rate, as at the end of its section 2.
+//! Source: Kingma and Ba, "Adam: A Method for Stochastic Optimization", ICLR 2015, with the correction of the
+//! bias in the rate, as at the end of its section 2.
 
 use std::ops::{Add, Div, Mul, Sub};
 
@@ -59,14 +61,14 @@ impl Number for f64 {
     }
 }
 
-/// What a step of Adam multiplies and adds.
+/// The numbers of a step of Adam.
 #[derive(Clone, Copy)]
 pub struct AdamStep {
     /// Learning rate of this step, with the correction of the bias.
     pub size: f64,
-    /// What stays of the means of gradients and of squares.
+    /// Decay of the means of gradients and of squares.
     pub betas: (f64, f64),
-    /// What is added to roots.
+    /// A small number, which is added to roots.
     pub eps: f64,
 }
 
@@ -83,8 +85,8 @@ pub struct LearnedRows<'a, T> {
 }
 
 impl<T: Number> LearnedRows<'_, T> {
-    /// Makes a step. List `i` is `rows[bounds[i]..bounds[i + 1]]`, and row `r` is at `r - first` of the table.
-    /// `gradients` has a row for each of `rows`.
+    /// Makes a step. List `i` is `rows[bounds[i]..bounds[i + 1]]`, and row `r` is at `r - first` of the
+    /// table. `gradients` has a row for each of `rows`.
     pub fn step(
         &mut self,
         rows: &[u32],
