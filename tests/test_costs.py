@@ -126,8 +126,14 @@ def test_a_training_over_types_counts_what_was_told(tmp_path, workers, widths, m
     assert (told.target, told.training, told.reads.steps, told.refusal) == ("paper", 60, 3, None)
     sizes = {each.name: each.n for each in fp.open_partition(tmp_path / "parts").parts[0].types}
     assert told.stored.bytes == sum(4 * sizes[name] * width for name, width in widths.items())
-    assert "plan" not in named(told.ways)
-    assert "plan" not in str(told)
+    planned = fp.open_partition(tmp_path / "parts").plan(
+        3,
+        workers=workers,
+        **{name: options[name] for name in ("fanouts", "batch_size", "seed", "sampling") if name in options},
+    )
+    assert named(told.ways)["plan"].bytes == told.reads.row_bytes
+    assert planned.workers["rows"].sum() == pytest.approx(3 * told.reads.rows, rel=0.1)
+    assert "plan: packed rows of 3 epochs" in str(told)
     assert json.loads(json.dumps(told.rows()))["reads"]["rows"] == told.reads.rows
 
 

@@ -10,11 +10,13 @@ import pytest
 
 import fastpart as fp
 from attributed import attributed
+from bits.digests import digest_of
 from coded import FEATURES, saved
 from fastpart.loading.planning.windows import Window
 from fastpart.measures import reading
 from fastpart.store.manifest import OWN
 from flipped import REPLACEMENTS, bits_of, flipped, replace
+from typed_training import typed_parts
 
 BATCHES = {"fanouts": [4, 3], "batch_size": 32, "seed": 3}
 
@@ -35,6 +37,20 @@ def stored(tmp_path_factory):
 @pytest.fixture(scope="module")
 def coded(tmp_path_factory):
     return saved(tmp_path_factory.mktemp("coded") / "parts", FEATURES["row"], feature_dtype="int8")
+
+
+@pytest.fixture(scope="module")
+def typed(tmp_path_factory):
+    """Types and relations of several widths and dtypes, of which authors and ``has_topic`` have no features."""
+    rng = np.random.default_rng(3)
+    return typed_parts(
+        tmp_path_factory.mktemp("typed"),
+        3,
+        features={"field": rng.random((20, 3)).astype(np.float16), "paper": rng.random((240, 8))},
+        edge_features={"cites": rng.random((600, 2)), "writes": rng.random((480, 3)).astype(np.float32)},
+        times={"paper": rng.integers(0, 99, 240)},
+        edge_times={"cites": rng.integers(0, 99, 600)},
+    )[0]
 
 
 def loaders(stored, plan=None, *, workers=1, **given):
@@ -86,8 +102,81 @@ def test_planned_batches_are_those_of_the_files(stored, tmp_path, memory, given,
     assert read == rows if memory is None else read < rows
 
 
+BY_RELATION = {"cites": [4, 3], "rev_writes": [3, 2], "has_topic": [0, 1], "rev_has_topic": [3, 2]}
+
+
 @pytest.mark.torch
-def test_what_a_plan_predicts_is_what_is_counted(stored, tmp_path):
+@pytest.mark.parametrize("memory", [None, 900, "1M"])
+@pytest.mark.parametrize(
+    ("given", "loading"),
+    [
+        ({"fanouts": BY_RELATION}, {}),
+        ({"sampling": "labor"}, {"scheduled": True}),
+        ({"temporal": "last"}, {"io": "direct", "threads": 2}),
+        ({"vertices": np.arange(40, 90), "input": "author"}, {"ahead": 0}),
+    ],
+)
+def test_planned_batches_over_types_are_those_of_the_files(typed, tmp_path, memory, given, loading):
+    plan = typed.plan(2, **BATCHES | given, workers=2, memory=memory, pack=tmp_path / "plan")
+    pairs = zip(
+        loaders(typed, workers=2, **given),
+        loaders(typed, plan.folder, workers=2, **given, **loading),
+        strict=True,
+    )
+    rows = 0
+    for mine, other in pairs:
+        for _ in range(3):  # the last one is beyond the plan
+            for batch, found in zip(mine, other, strict=True):
+                assert digest_of(batch) == digest_of(found)
+                assert set(batch.x_dict) == {"field", "paper"}
+                assert batch.edge_attr_dict
+                rows += batch.epoch < 2 and sum(
+                    len(np.unique(batch.rows_dict[name])) for name in batch.x_dict
+                )
+        other.close()
+    assert plan.workers["type"].to_list() == ["field", "paper"] * 2
+    assert plan.workers["rows"].sum() == rows
+    assert plan.row_bytes == {"field": 6, "paper": 64}
+    cached, read = plan.workers["cached_rows"], plan.workers["read_rows"]
+    assert (read.sum() == rows) == (memory is None) == (cached.sum() == 0)
+    if memory == 900:
+        held = [6 * fields + 64 * papers for fields, papers in cached.reshape((2, 2)).to_numpy()]
+        assert 900 - 64 < min(held) <= max(held) <= 900
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("other", "text"),
+    [
+        ({"fanouts": [4, 2]}, "fanouts={'cites': [4, 3], "),
+        (
+            {"vertices": np.arange(5), "input": "author"},
+            "other vertices; shuffle=True, not False; input='paper', not 'author'",
+        ),
+    ],
+)
+def test_other_batches_over_types_are_refused(typed, tmp_path, other, text):
+    typed.plan(1, **BATCHES, pack=tmp_path / "plan")
+    with pytest.raises(fp.ParameterError, match=re.escape(f"was made for {text}")):
+        loaders(typed, tmp_path / "plan", **other)
+
+
+@pytest.mark.torch
+def test_features_of_a_type_that_were_replaced_are_refused(tmp_path):
+    parts = typed_parts(tmp_path, 2)[0]
+    plan = parts.plan(1, **BATCHES, pack=tmp_path / "plan")
+    file = tmp_path / "parts" / "part-00001" / "types" / "field" / "features.npy"
+    content = bytearray(file.read_bytes())
+    content[-3] ^= 1
+    replace(next(iter(REPLACEMENTS)), file, content)
+    with pytest.raises(fp.ParameterError, match="other features or other parts"):
+        loaders(fp.open_partition(tmp_path / "parts"), plan)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("form", ["plain", "typed"])
+def test_what_a_plan_predicts_is_what_is_counted(stored, typed, tmp_path, form):
+    stored = stored if form == "plain" else typed
     plan = stored.plan(2, **BATCHES, memory=900, pack=tmp_path / "plan")
     ways = {row["way"]: row for row in plan.ways.iter_rows(named=True)}
     if "direct" not in ways:
@@ -229,15 +318,15 @@ def test_features_that_were_replaced_are_refused(tmp_path, form, how):
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("form", ["plain", "coded"])
-def test_a_flipped_bit_changes_no_batch_in_silence(stored, coded, tmp_path, form):
-    parts = stored if form == "plain" else coded
+@pytest.mark.parametrize("form", ["plain", "coded", "typed"])
+def test_a_flipped_bit_changes_no_batch_in_silence(stored, coded, typed, tmp_path, form):
+    parts = {"plain": stored, "coded": coded, "typed": typed}[form]
     parts.plan(2, **BATCHES, memory=900, pack=tmp_path / "plan")
 
     def batches():
         loader = loaders(parts, tmp_path / "plan")[0]
         try:
-            return [batch.x.numpy().tobytes() for _ in range(2) for batch in loader]
+            return [digest_of(batch) for _ in range(2) for batch in loader]
         finally:
             loader.close()
 

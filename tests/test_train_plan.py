@@ -10,6 +10,7 @@ from fastpart.cli import main
 from fastpart.core.own_checksum import with_checksum
 from fastpart.measures import reading
 from trainable import planted
+from typed_training import typed_parts
 
 torch = pytest.importorskip("torch")
 
@@ -47,6 +48,18 @@ def test_losses_are_those_without_a_plan(parts, losses, tmp_path, method, given)
     assert [each.name for each in tmp_path.iterdir()] == ["plan"]
 
 
+@pytest.mark.parametrize("method", [fp.train.sampled, fp.train.bytegnn])
+def test_losses_over_types_are_those_without_a_plan(tmp_path, method):
+    stored, *_ = typed_parts(tmp_path, 3, widths={"field": 2, "paper": 5})  # rows of authors are learned
+    batches = {"batch_size": 20, "fanouts": {"cites": [4, 3], "rev_writes": [3, 2], "rev_has_topic": [3, 2]}}
+    how = {**batches, "model": "rgcn", "hidden": 8, "epochs": 3, "precision": "float64", "workers": 2}
+    plan = stored.plan(2, **batches, workers=2, memory=200, pack=tmp_path / "plan")
+    runs = [method(tmp_path / "parts", **how, **more) for more in ({}, {"plan": plan})]
+    assert runs[1].history["loss"].to_list() == runs[0].history["loss"].to_list()
+    assert runs[1].history["rows"][:2].sum() == plan.workers["rows"].sum()
+    assert not list(tmp_path.glob(".plan.*"))
+
+
 def test_a_resumed_training_goes_on_with_the_plan(parts, losses, tmp_path):
     plan = packed(parts, tmp_path, workers=1)
     fp.train.sampled(parts, workers=1, plan=plan, out=tmp_path / "run", **QUICK | {"epochs": 1})
@@ -79,6 +92,19 @@ def test_rows_that_the_plan_keeps_are_stated(parts, tmp_path):
         fp.MemoryBudgetError, match=r"rows that the plan caches.*a plan with a smaller memory="
     ):
         fp.train.sampled(parts, workers=1, plan=plan.folder, memory_limit="2G", **QUICK)
+
+
+def test_the_command_line_plans_and_trains_over_types(tmp_path, capsys):
+    typed_parts(tmp_path, 2)
+    folder, packed = str(tmp_path / "parts"), str(tmp_path / "packed")
+    batches = ["--batch-size", "20", "--fanouts", "cites=4:3,rev_writes=3:2", "--workers", "1"]
+    assert main(["plan", folder, "--epochs", "1", *batches, "--input", "paper", "-o", packed]) == 0
+    assert "author" in capsys.readouterr().out
+    train = ["train", "sampled", folder, "--model", "rgcn", "--epochs", "1", *batches, "--plan", packed]
+    assert main(train) == 0
+    train[train.index("cites=4:3,rev_writes=3:2")] = "cites=4:3"
+    assert main(train) == 2
+    assert "was made for --fanouts cites=4:3" in capsys.readouterr().err
 
 
 def test_the_command_line_plans_and_trains(parts, tmp_path, capsys):

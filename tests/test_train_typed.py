@@ -75,7 +75,6 @@ def test_sampled_scores_and_regression(tmp_path):
         ({"target": "author"}, "holds no labels, no splits of 'author'"),
         ({"fanouts": {"likes": [1, 1]}}, "fanouts: unknown relation 'likes'"),
         ({"fanouts": {"cites": [1]}}, "fanouts: 1 numbers for 2 layers"),
-        ({"plan": "packed"}, "plan: it is for graphs without types"),
     ],
 )
 def test_what_does_not_fit_is_told(tmp_path, given, message):

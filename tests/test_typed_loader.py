@@ -172,7 +172,6 @@ def test_seeds_may_be_vertices_of_one_type(saved):
         ),
         ({"fanouts": [2], "input": "author"}, "vertices: 'author' has no split 'train'"),
         ({"fanouts": [2], "vertices": "other"}, "vertices: no type has a split 'other'"),
-        ({"fanouts": [2], "plan": "packed"}, "plan: it is for graphs without types"),
     ],
 )
 def test_what_does_not_fit_is_told(saved, given, message):

@@ -62,8 +62,8 @@ def test_refused_by_name(stored, tmp_path, name):
             "relation: the graph has .* Name the relation of the edges",
         ),
         (
-            lambda p, _: p.plan(1, fanouts=[2], vertices=[5]),
-            "partition: .* holds a graph with types, and a plan",
+            lambda p, _: p.plan(1, fanouts=[2]),
+            "input: author, paper have a split 'train'. Name one",
         ),
     ],
 )

@@ -19,6 +19,7 @@ from fastpart.cli.signatures import FUNCTIONS
 from fastpart.cli.spelling import in_shell
 from fastpart.core.option_groups import entries_of, split
 from fastpart.partitions import documents
+from fastpart.partitions.loader_options import Fanouts
 from fastpart.train.registry import METHODS
 
 READ = {
@@ -116,6 +117,9 @@ def sentence(doc: str, with_default: bool = False) -> str:
 def spelled_out(name: str, annotation: Any) -> str:
     """Return an annotation as text, with the words of ``Literal`` types instead of their names."""
     text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    text = text.replace(
+        inspect.formatannotation(Fanouts), "Fanouts"
+    )  # the shell has a form of its own for them
     names = {} if name in algorithms() else getattr(inspect.unwrap(function(name)), "__globals__", {})
 
     def words(found: re.Match[str]) -> str:

@@ -483,7 +483,7 @@ class Sampler(Generic[_Batch]):
         epoch: int = 0,
         features: Features | Sequence[Features | None] | None = None,
         edge_features: Features | None = None,
-        pack: Pack | None = None,
+        pack: Pack | Sequence[Pack | None] | None = None,
         ahead: int = 2,
         max_bytes: int | None = None,
         threads: int = 1,
@@ -491,9 +491,9 @@ class Sampler(Generic[_Batch]):
         """Iterate over the batches of an epoch: step i has the seeds ``seeds[offsets[i]:offsets[i + 1]]``.
 
         ``threads`` make them, at most ``ahead`` of them before they are asked for, and only as long as these take no
-        more than ``max_bytes`` bytes. One is always made. Features come from ``pack``, if it is given, which is for
-        graphs without types. With ``ahead=0`` the caller makes the batches. The number of threads, of which no more
-        than ``ahead`` start, does not change them.
+        more than ``max_bytes`` bytes. One is always made. Features come from ``pack``, if it is given. With types it
+        has one entry for each type, None where rows are not packed. With ``ahead=0`` the caller makes the batches. The
+        number of threads, of which no more than ``ahead`` start, does not change them.
         """
 
 @final

@@ -48,4 +48,6 @@ def in_shell(text: str, known: Container[str] | None = None) -> str:
 
 def _value(text: str) -> str:
     plain = re.sub(r"""["']""", "", text.strip("[](){}"))
+    if text.startswith("{"):
+        plain = re.sub(r"\[([^]]*)\]?", lambda found: found[1].replace(", ", ":"), plain)
     return plain.replace(", ", ",").replace(": ", "=")

@@ -81,8 +81,6 @@ class Fetching:
         Rows of other ranks that are kept.
     resident : Resident or None
         Rows that stay on a device.
-    planned : PlannedRows or None
-        What a plan has packed.
     """
 
     def __init__(
@@ -100,7 +98,6 @@ class Fetching:
         self.cached = RowIndex(np.empty(0, np.uint32))
         self.resident: Resident | None = None
         self._kept: Cached | None = None
-        self.planned: PlannedRows | None = None
         self._set_decoding()
 
     def _set_decoding(self) -> None:
@@ -114,24 +111,16 @@ class Fetching:
         ):
             self._decoding = here.features.decoded(coding.core)
 
-    def read_planned(self, planned: PlannedRows) -> None:
-        """Let the core fill batches from the packed rows of a plan."""
+    def read_planned(self, cached: Callable[[_core.Features], _core.Features]) -> None:
+        """Let the core fill batches from packed rows, and keep those in memory that a plan has ``cached``."""
         here = self.here
         if self.by_messages or not isinstance(here, Files) or here.features is None:
             raise ParameterError(
                 f"plan: rows of other ranks come by messages, which are not planned. Leave out {arg('plan')} or "
                 f"{arg('remote')}"
             )
-        self.here = Files(planned.with_cache(here.features), here.dtype, here.row_shape)
-        self.planned = planned
+        self.here = Files(cached(here.features), here.dtype, here.row_shape)
         self._set_decoding()
-
-    def pack_of(self, epoch: int) -> _core.Pack | None:
-        """Return the packed rows of an epoch. None: there is no plan."""
-        if self.planned is None:
-            return None
-        assert self.with_batches is not None
-        return self.planned.pack_of(epoch, self.with_batches)
 
     @property
     def with_batches(self) -> _core.Features | None:
@@ -304,9 +293,7 @@ class Fetching:
         return x
 
     def close(self) -> None:
-        """End the connections to other ranks, and remove what was packed beyond a plan."""
-        if self.planned is not None:
-            self.planned.close()
+        """End the connections to other ranks."""
         if self._exchange is not None:
             self._exchange.close()
 
@@ -354,7 +341,11 @@ class NodeFetching(Fetchings[str]):
         By type.
     here : RowSource or None
         That of the only type, in a graph without types.
+    planned : PlannedRows or None
+        What a plan has packed.
     """
+
+    planned: PlannedRows | None = None
 
     @property
     def of_type(self) -> dict[str, Fetching]:  # noqa: D102
@@ -374,9 +365,26 @@ class NodeFetching(Fetchings[str]):
         found = [fetching.with_batches for fetching in self._of.values()]
         return found[0] if ONLY_TYPE in self._of else found
 
-    def pack_of(self, epoch: int) -> _core.Pack | None:
-        """Return the packed rows of an epoch. None: there is no plan."""
-        return self._of[ONLY_TYPE].pack_of(epoch) if ONLY_TYPE in self._of else None
+    def read_planned(self, planned: PlannedRows) -> None:
+        """Let the core fill batches from the packed rows of a plan."""
+        for name in planned.types:
+            self._of[name].read_planned(partial(planned.with_cache, name))
+        self.planned = planned
+
+    def pack_of(self, epoch: int) -> _core.Pack | list[_core.Pack | None] | None:
+        """Return the packed rows of an epoch, over types one pack for each. None: they are not planned."""
+        if self.planned is None:
+            return None
+        files = {name: self._of[name].with_batches for name in self.planned.types}
+        packs = self.planned.packs_of(epoch, {name: of for name, of in files.items() if of is not None})
+        found = [packs.get(name) for name in self._of]
+        return found[0] if ONLY_TYPE in self._of else found
+
+    def close(self) -> None:
+        """End the connections to other ranks, and remove what was packed beyond a plan."""
+        if self.planned is not None:
+            self.planned.close()
+        super().close()
 
     @property
     def row_bytes(self) -> list[int]:

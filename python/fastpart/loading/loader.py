@@ -21,7 +21,7 @@ from ..partitions.loader_options import Fanouts, LoaderOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.seeds import Deal, Seeds, Steps, given_rank, rank_of_part
 from ..partitions.temporal import loaded_seeds
-from ..partitions.types import ONLY_TYPE, edge_keys, fanouts_of, type_names
+from ..partitions.types import edge_keys, fanouts_of, type_names
 from .agreement import refuse_other_directories
 from .ahead import ended
 from .batch import Batch, TypedBatch
@@ -29,7 +29,7 @@ from .cached_rows import cached_rows_of
 from .edge_rows import EdgeFetching
 from .fetching import Fetching, FilledBatch, NodeFetching
 from .making import free_memory, source_of
-from .planning.building import stored_features
+from .planning.building import planned_types
 from .planning.windows import PlannedRows, planned_for
 from .remote import RowFiles, fetching_of
 from .rows.resident import device_bytes
@@ -97,7 +97,7 @@ class Loader:
         input: str | None = None,
     ) -> None:
         partition.refuse_without_edges()
-        refuse_plain_only(partition, options, plan)
+        refuse_plain_only(partition, options)
         self._given_input = input
         self.types, self.edge_types = type_names(partition), edge_keys(partition)
         self._types, self._rows_by_type = partition._types, partition._rows_by_type
@@ -118,7 +118,7 @@ class Loader:
         fetch = partial(fetching_of, owners=owners, rank=self.rank, options=options, together=together)
         self.fetching = self._fetching_of(partition, fetch, options)
         if plan is not None:
-            self._read_planned(partition, vertices, plan, options)
+            self._read_planned(partition, vertices, fanouts, plan, options)
         self.edge_fetching = self._edge_fetching_of(partition, fetch, options)
         self._source = source_of(partition, self.fanouts, self.fetching, self.edge_fetching, options)
         self.limit(free_memory())
@@ -150,7 +150,12 @@ class Loader:
         return fetching
 
     def _read_planned(
-        self, partition: VertexPartition, vertices: Any, plan: StrPath, options: LoaderOptions
+        self,
+        partition: VertexPartition,
+        vertices: Any,
+        fanouts: Fanouts,
+        plan: StrPath,
+        options: LoaderOptions,
     ) -> None:
         """Let features come from what a plan has packed."""
         for name in ("resident", "neighbourhood"):
@@ -158,19 +163,15 @@ class Loader:
                 raise ParameterError(
                     f"{name}: a loader with {arg('plan')} does not take it. Leave out one of them"
                 )
-        given: Any = self.fanouts  # a plan is for a graph without types
         found, sampled = planned_for(
-            plan, partition, vertices, given, self.world_size, options, options.threads
+            plan, partition, vertices, fanouts, self.world_size, options, options.threads, self.input
         )
-        self.fetching.of_type[ONLY_TYPE].read_planned(
-            PlannedRows(found, sampled, self.rank, stored_features(partition), self._topology.num_vertices)
-        )
+        self.fetching.read_planned(PlannedRows(found, sampled, self.rank, planned_types(partition)))
 
     def use_until(self, epochs: int) -> None:
         """Say how many epochs are going to be used, so that those beyond a plan are packed before they begin."""
-        for fetching in self.fetching.of_type.values():
-            if fetching.planned is not None:
-                fetching.planned.end = epochs
+        if self.fetching.planned is not None:
+            self.fetching.planned.end = epochs
 
     def _seeds_of(self, vertices: Any, partition: VertexPartition, options: LoaderOptions) -> Seeds:
         """Return what steps are made of. A subclass may make them of other things than vertices."""
@@ -387,12 +388,10 @@ def _only(names: Sequence[Any], value: Any, change: Any = torch.from_numpy) -> A
     return None if value is None else change(value)
 
 
-def refuse_plain_only(partition: VertexPartition, options: LoaderOptions, plan: StrPath | None) -> None:
+def refuse_plain_only(partition: VertexPartition, options: LoaderOptions) -> None:
     """Raise an error for what loaders of graphs with types do not take."""
-    if partition.is_typed:
-        for name, value in {"neighbourhood": options.neighbourhood, "plan": plan}.items():
-            if value is not None:
-                raise ParameterError(f"{name}: it is for graphs without types. Leave it out")
+    if partition.is_typed and options.neighbourhood is not None:
+        raise ParameterError("neighbourhood: it is for graphs without types. Leave it out")
 
 
 def _ranks(rank: int | None, world_size: int | None) -> tuple[int, int]:

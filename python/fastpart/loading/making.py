@@ -128,10 +128,8 @@ class ScheduledSource:
         pack = self._fetching.pack_of(epoch)
 
         def features(making: BatchState) -> Pieces:
-            planned = None if pack is None else (pack, making.step)
-            return with_features(
-                making["neighbourhood"], self._fetching.with_batches, _files_of(self._of_edges), planned
-            )
+            files, of_edges = self._fetching.with_batches, _files_of(self._of_edges)
+            return with_features(making["neighbourhood"], files, of_edges, pack, making.step)
 
         return self._scheduler.batches(operators(seed, neighbourhood, features, **before), steps)
 
@@ -205,23 +203,22 @@ def with_features(
     sampled: SampledArrays,
     features: _core.Features | list[_core.Features | None] | None,
     edge_features: _core.Features | None,
-    planned: tuple[_core.Pack, int] | None = None,
+    pack: _core.Pack | list[_core.Pack | None] | None = None,
+    step: int = 0,
 ) -> Pieces:
-    """Return a batch with its features, which are read in pieces or, given a pack and the step, from there."""
+    """Return a batch with its features, which are read in pieces or, given a pack of the step, from there."""
     calls: list[Callable[[], Any]] = []
     read: dict[str, Any] = {}
     if isinstance(features, list):
-        of_types = list(zip(features, sampled.rows, strict=True))
-        read["features"] = [None if of is None else of.empty(len(rows)) for of, rows in of_types]
-        for (of, rows), x in zip(of_types, read["features"], strict=True):
-            calls += [] if of is None else _gathers(of, rows, x)
+        packs = pack if isinstance(pack, list) else [None] * len(features)
+        of_types = list(zip(features, sampled.rows, packs, strict=True))
+        read["features"] = [None if of is None else of.empty(len(rows)) for of, rows, _ in of_types]
+        for (of, rows, planned), x in zip(of_types, read["features"], strict=True):
+            calls += [] if of is None else _gathers(of, rows, x, planned, step)
     elif features is not None:
+        assert not isinstance(pack, list)
         x = read["features"] = features.empty(len(sampled.rows))
-        if planned is not None:
-            pack, number = planned
-            calls.append(partial(features.gather, sampled.rows, x, pack=pack, step=number))
-        else:
-            calls += _gathers(features, sampled.rows, x)
+        calls += _gathers(features, sampled.rows, x, pack, step)
     if edge_features is not None and sampled.edge_rows is not None:
         x = read["edge_features"] = edge_features.empty(len(sampled.edge_rows))
         calls += _gathers(edge_features, sampled.edge_rows, x)
@@ -229,11 +226,17 @@ def with_features(
 
 
 def _gathers(
-    features: _core.Features, rows: npt.NDArray[Any], x: npt.NDArray[Any]
+    features: _core.Features,
+    rows: npt.NDArray[Any],
+    x: npt.NDArray[Any],
+    pack: _core.Pack | None = None,
+    step: int = 0,
 ) -> list[Callable[[], Any]]:
-    """Return calls that each read some of the rows."""
-    step = max(1, _PIECE_BYTES // max(x.nbytes // max(len(x), 1), 1))
-    pieces = (slice(begin, begin + step) for begin in range(0, len(x), step))
+    """Return calls that each read some of the rows, or one that reads them all from their pack."""
+    if pack is not None:
+        return [partial(features.gather, rows, x, pack=pack, step=step)]
+    size = max(1, _PIECE_BYTES // max(x.nbytes // max(len(x), 1), 1))
+    pieces = (slice(begin, begin + size) for begin in range(0, len(x), size))
     return [partial(features.gather, rows[piece], x[piece]) for piece in pieces]
 
 

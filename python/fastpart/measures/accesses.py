@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from io import BytesIO
@@ -29,7 +29,7 @@ FILE = "accesses.bin"
 
 @dataclass(frozen=True, eq=False)
 class Accesses:
-    """The distinct rows of each batch of a rank, in some epochs.
+    """The distinct rows of a type in each batch of a rank, in some epochs.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class Accesses:
         int64, of shape (batches + 1,): where the rows of each batch begin. Batch ``epoch * steps + step``, counted
         from the first epoch on, is the one of a step.
     rows : numpy.ndarray
-        uint32: rows of the topology. Those of a batch ascend.
+        uint32: rows of the type, which are those of the topology in a plain graph. Those of a batch ascend.
     """
 
     epochs: range
@@ -110,12 +110,8 @@ class SampledEpochs:
         sampler = _core.Sampler(partition._topology, fanouts, types=partition._types, **how)
         return cls(deal, sampler, threads)
 
-    def rows(self, epoch: int, rank: int) -> Iterator[Rows]:
-        """Yield the distinct rows of each batch of a rank of a plain graph. They ascend."""
-        return (rows for (rows,) in self.rows_of_types(epoch, rank))
-
     def rows_of_types(self, epoch: int, rank: int) -> Iterator[list[Rows]]:
-        """Yield the distinct rows of each batch of a rank, those of each type on their own. They ascend."""
+        """Yield the distinct rows of each batch of a rank, type by type. They ascend."""
         steps = self.deal.steps(self.deal.order(epoch), rank)
         batches = self.sampler.batches(
             steps.seeds,
@@ -155,30 +151,38 @@ def accesses(
     folder : pathlib.Path, optional
         Where the rows are written, as ``accesses.bin``, and mapped from. Default: memory, 4 bytes per row and batch.
     """
+    partition.refuse_types("partition", "a list of accesses is for")
     options = LoaderOptions.checked(given)
     rank, world_size = given_rank(options.rank, options.world_size) or (0, 1)
     sampled = SampledEpochs.of(partition, vertices, fanouts, world_size, options, options.threads)
-    return accesses_of(sampled, epochs, rank, folder)
-
-
-def accesses_of(sampled: SampledEpochs, epochs: range, rank: int, folder: Path | None = None) -> Accesses:
-    """Return the rows that the batches of a rank need. See :func:`accesses`."""
     if folder is None:
-        memory = BytesIO()
-        indptr = _write(sampled, epochs, rank, memory)
-        rows = np.frombuffer(memory.getbuffer(), np.uint32)
-    else:
-        with open(folder / FILE, "wb") as file:
-            indptr = _write(sampled, epochs, rank, file)
-        rows = np.memmap(folder / FILE, np.uint32, "r") if indptr[-1] else np.empty(0, np.uint32)
+        return accesses_of(sampled, epochs, rank)[0]
+    with open(folder / FILE, "wb") as file:
+        indptr = _write(sampled, epochs, rank, {0: file})[0]
+    rows = np.memmap(folder / FILE, np.uint32, "r") if indptr[-1] else np.empty(0, np.uint32)
     return Accesses(epochs, len(sampled.deal), indptr, rows)
 
 
-def _write(sampled: SampledEpochs, epochs: range, rank: int, file: BinaryIO) -> npt.NDArray[np.int64]:
-    """Write the rows of all batches, and return where those of each begin."""
-    counts = [0]
+def accesses_of(
+    sampled: SampledEpochs, epochs: range, rank: int, types: Sequence[int] = (0,)
+) -> list[Accesses]:
+    """Return the rows that the batches of a rank need of some types, given by their numbers."""
+    memory = {number: BytesIO() for number in types}
+    indptr = _write(sampled, epochs, rank, memory)
+    return [
+        Accesses(epochs, len(sampled.deal), indptr[number], np.frombuffer(file.getbuffer(), np.uint32))
+        for number, file in memory.items()
+    ]
+
+
+def _write(
+    sampled: SampledEpochs, epochs: range, rank: int, files: Mapping[int, BinaryIO]
+) -> dict[int, npt.NDArray[np.int64]]:
+    """Write the rows of all batches to the file of their type. Return by type where the rows of each batch begin."""
+    counts = {number: [0] for number in files}
     for epoch in epochs:
-        for rows in sampled.rows(epoch, rank):
-            file.write(rows.data)
-            counts.append(len(rows))
-    return np.cumsum(counts, dtype=np.int64)
+        for of_types in sampled.rows_of_types(epoch, rank):
+            for number, file in files.items():
+                file.write(of_types[number].data)
+                counts[number].append(len(of_types[number]))
+    return {number: np.cumsum(each, dtype=np.int64) for number, each in counts.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -146,14 +146,18 @@ class EpochReads:
         return cls(len(sampled.deal), *_sums(counts))
 
     @classmethod
-    def counted(cls, partition: VertexPartition, steps: int, batches: Iterable[Rows]) -> EpochReads:
-        """Count what batches of these rows of a plain graph read."""
-        (files,) = FeatureFiles.of(partition)
-        assert files is not None
-        count = _Count(files, np.empty(0, np.intp), 1)
-        for rows in batches:
-            count.add(rows)
-        return cls(steps, *_sums([count]))
+    def counted(
+        cls, partition: VertexPartition, steps: int, batches: Mapping[int, Iterable[Rows]]
+    ) -> EpochReads:
+        """Count what batches of these rows read, given those of types by the number of the type."""
+        types, counts = FeatureFiles.of(partition), []
+        for number, lists in batches.items():
+            files = types[number]
+            assert files is not None
+            counts.append(_Count(files, np.empty(0, np.intp), 1))
+            for rows in lists:
+                counts[-1].add(rows)
+        return cls(steps, *_sums(counts))
 
     def per_epoch(self, epochs: int) -> EpochReads:
         """Return the mean of so many epochs, if they were counted together."""

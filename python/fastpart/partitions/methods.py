@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..core.calls import called_well
@@ -251,8 +250,9 @@ class Loadable(StoredGraph):
         self,
         epochs: int = 1,
         *,
-        fanouts: Sequence[int],
+        fanouts: Fanouts,
         vertices: Any = "train",
+        input: str | None = None,
         workers: int = 1,
         memory: int | str | None = None,
         pack: StrPath | None = None,
@@ -268,15 +268,18 @@ class Loadable(StoredGraph):
         ----------
         epochs : int
             Epochs to plan, from epoch 0 on. A pack takes disk for the rows of all their batches.
-        fanouts : sequence of int
-            In-edges to sample per vertex in each hop. -1 takes all.
+        fanouts : sequence of int, or mapping of them
+            In-edges to sample per vertex in each hop. -1 takes all. In a graph with types a mapping has a sequence for
+            each relation that is sampled, as for :meth:`loader`.
         vertices : str or array
             The seeds, as :meth:`loader` takes them: a split, or ids.
+        input : str, optional
+            The type of the seeds in a graph with types. Default: the only one with this split, or that of the ids.
         workers : int
             Ranks of the loader, or workers of the training.
         memory : int or str, optional
             Memory of each worker for rows that several batches need, in bytes or as text such as ``"2G"``: those in
-            the most batches. They are read once, and are not packed. Default: none.
+            the most batches, of all types together. They are read once, and are not packed. Default: none.
         pack : path, optional
             Folder of the plan. Default: nothing is written, the plan only tells.
         batch_size
@@ -327,6 +330,7 @@ class Loadable(StoredGraph):
             epochs,
             fanouts=fanouts,
             vertices=vertices,
+            input=input,
             workers=workers,
             memory=memory,
             pack=pack,

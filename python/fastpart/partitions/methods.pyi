@@ -1,5 +1,5 @@
 # Written by `make stubs`. Do not edit.
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Literal, Unpack
 
 from fastpart.core.options import Options
@@ -75,8 +75,9 @@ class Loadable(StoredGraph):
         self,
         epochs: int = 1,
         *,
-        fanouts: Sequence[int],
+        fanouts: Fanouts,
         vertices: Any = "train",
+        input: str | None = None,
         workers: int = 1,
         memory: int | str | None = None,
         pack: StrPath | None = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,7 @@ Key = dict[str, Any]
 """What decides the batches, as JSON has it."""
 
 _SHOWN = (
+    "input",
     "fanouts",
     "batch_size",
     "seed",
@@ -49,12 +51,14 @@ _OF = {
     "vertices": "other vertices",
     "weights": "other weights",
     "times": "other times of the seeds",
+    "types": "other types",
 }
 """What it means if another entry differs."""
 
 
-class _Worker(msgspec.Struct):
+class _Worker(msgspec.Struct, kw_only=True):
     worker: Count
+    type: str | msgspec.UnsetType = msgspec.UNSET
     batches: Count
     rows: Count
     distinct_rows: Count
@@ -78,7 +82,7 @@ class _Content(msgspec.Struct):
     """The fields of ``plan.json``. What else decides the batches is compared where they are made."""
 
     epochs: Count
-    row_bytes: Count
+    row_bytes: Count | dict[str, Count]
     key: _Key
     workers: Annotated[list[_Worker], msgspec.Meta(min_length=1)]
     ways: list[_Way]
@@ -120,13 +124,13 @@ class Plan:
     workers : polars.DataFrame
         One row per worker: ``worker``, ``batches`` of all epochs, and of features ``rows``, the distinct ones of each
         batch, ``distinct_rows`` of all batches, ``cached_rows``, which stay in memory, and ``read_rows``, those of
-        ``rows`` that do not.
+        ``rows`` that do not. In a graph with types one row per worker and ``type`` that has features.
     ways : polars.DataFrame
         One row per way to read features: ``way``, and per epoch of all workers ``bytes`` from the disk and ``seconds``
         that the disk takes for them. ``once_bytes`` and ``once_seconds`` are those of packing all epochs. Bytes are
         missing where the system decides, seconds where the disk could not be measured.
-    row_bytes : int
-        Bytes of the features of a vertex, as they are stored.
+    row_bytes : int, or dict of str to int
+        Bytes of the features of a vertex, as they are stored. In a graph with types they differ by type.
     folder : pathlib.Path or None
         Where the packed rows are.
     key : dict
@@ -136,7 +140,7 @@ class Plan:
     epochs: int
     workers: pl.DataFrame
     ways: pl.DataFrame
-    row_bytes: int
+    row_bytes: int | dict[str, int]
     key: Key
     folder: Path | None = None
 
@@ -175,6 +179,9 @@ class Plan:
             raise GraphFormatError(f"{shown(marker)}: not as it was written. Make the plan again")
         try:
             conform(content, _Content)
+            sizes, types = content["row_bytes"], {each.get("type") for each in content["workers"]}
+            if types != (set(sizes) if isinstance(sizes, dict) else {None}):
+                raise ValueError("row_bytes: expected a number for each type of workers")
             return cls(
                 content["epochs"],
                 pl.DataFrame(content["workers"]),
@@ -190,6 +197,21 @@ class Plan:
         if self.folder is None:
             raise ParameterError(f"plan: its rows are not packed. Make it with {arg('pack')}, a folder")
         return str(self.folder)
+
+    @property
+    def _most_cached(self) -> int:
+        """Bytes of the rows that stay in the memory of a worker, of the one that has most."""
+        totals: Counter[int] = Counter()
+        for row in self.workers.iter_rows(named=True):
+            size = self.row_bytes if isinstance(self.row_bytes, int) else self.row_bytes[row["type"]]
+            totals[row["worker"]] += row["cached_rows"] * size
+        return max(totals.values())
+
+    @property
+    def _most_rows(self) -> int:
+        """Rows of all batches of a worker, of the one that has most."""
+        rows = self.workers.group_by("worker").agg(pl.col("rows").sum())["rows"]
+        return int(rows.max())  # type: ignore[arg-type]  # there are workers
 
     def marker(self, files: Sequence[str]) -> bytes:
         """Return the content of the marker of a folder with such files."""

@@ -123,7 +123,11 @@ class Costs:
         if saved <= 0:
             return "Direct reads (--io direct, the default here) take less time than packing: a plan does not pay."
         epochs = math.ceil(self.disk.consecutive(self.stored.bytes) / saved)
-        more = {"sampling": (self.sampling, "uniform"), "seed": (self.seed, 0)}
+        more = {
+            "sampling": (self.sampling, "uniform"),
+            "seed": (self.seed, 0),
+            "input": (self.target, None),
+        }
         others = "".join(f" --{name} {value}" for name, (value, default) in more.items() if value != default)
         return (
             f"A plan pays from {epochs} epoch{'s' * (epochs > 1)} on, against direct reads: fastpart plan "
@@ -161,10 +165,10 @@ class Costs:
 
     @property
     def _fanouts(self) -> str:
-        """Fanouts as an option takes them, or those of each relation."""
+        """Fanouts as an option takes them."""
         if not isinstance(self.fanouts, Mapping):
             return ",".join(map(str, self.fanouts))
-        return "; ".join(f"{name} {','.join(map(str, each))}" for name, each in self.fanouts.items())
+        return ",".join(f"{name}={':'.join(map(str, each))}" for name, each in self.fanouts.items())
 
     @property
     def _disk(self) -> str:
@@ -211,7 +215,6 @@ def costs(source: PartitionSource, **training: Any) -> Costs:
     )
     paths = [path for files in FeatureFiles.of(partition) if files is not None for path in files.paths]
     disk = Disk.of(paths) if paths else None
-    packs = EPOCHS if target is None else None  # plans are for graphs without types
     return Costs(
         source=shown(directory_of(source)),
         workers=workers,
@@ -228,7 +231,7 @@ def costs(source: PartitionSource, **training: Any) -> Costs:
         needed=needed,
         needs=mine,
         refusal=_refusal(needs, run),
-        ways=ways(reads, disk, stored, max(limit - needed, 0), packs) if paths else [],
+        ways=ways(reads, disk, stored, max(limit - needed, 0), EPOCHS) if paths else [],
     )
 
 

@@ -44,6 +44,13 @@ pub enum OfTypes {
     Each(Vec<Option<Py<Features>>>),
 }
 
+/// A pack, or one for each type.
+#[derive(FromPyObject)]
+pub enum PacksOfTypes {
+    One(Py<Pack>),
+    Each(Vec<Option<Py<Pack>>>),
+}
+
 /// Makes batches. See `_core.pyi`.
 #[pyclass(frozen, module = "fastpart._core")]
 pub struct Sampler {
@@ -109,7 +116,7 @@ impl Sampler {
         let (rows, times) = (copied(&seeds, "seeds")?, copied_times(times.as_ref())?);
         let seeds = Seeds { rows: &rows, times: &times };
         let columns = self.columns(py, features, edge_features)?;
-        let (maker, workers) = (self.maker(&columns, None), &self.topology.get().workers);
+        let (maker, workers) = (self.maker(&columns, &[]), &self.topology.get().workers);
         let mut worker = workers.take().map_err(|error| raise(py, error))?;
         let place = Place { epoch, step };
         let batch = in_place(py, |check| maker.make(seeds, place, &mut worker, check));
@@ -128,21 +135,19 @@ impl Sampler {
         epoch: u64,
         features: Option<OfTypes>,
         edge_features: Option<Py<Features>>,
-        pack: Option<Py<Pack>>,
+        pack: Option<PacksOfTypes>,
         ahead: usize,
         max_bytes: Option<u64>,
         threads: usize,
     ) -> PyResult<Batches> {
         let this = slf.get();
         let columns = this.columns(py, features, edge_features)?;
-        if pack.is_some() && this.typed {
-            return Err(raise(
-                py,
-                Error::parameter("pack", "packs are of graphs without types. Leave it out"),
-            ));
-        }
-        let (maker, workers) =
-            (this.maker(&columns, pack.as_ref()), Arc::clone(&this.topology.get().workers));
+        let packs = match pack {
+            None => Vec::new(),
+            Some(PacksOfTypes::One(pack)) => vec![Some(pack)],
+            Some(PacksOfTypes::Each(packs)) => packs,
+        };
+        let (maker, workers) = (this.maker(&columns, &packs), Arc::clone(&this.topology.get().workers));
         let (seeds, times) = (copied(&seeds, "seeds")?, copied_times(times.as_ref())?);
         let steps = Steps::new(seeds, times, offsets.as_slice()?, epoch);
         let max_bytes = max_bytes.unwrap_or(u64::MAX);
@@ -173,13 +178,13 @@ impl Sampler {
         Ok(Columns { typed: self.typed, edges, features, edge_features })
     }
 
-    fn maker(&self, columns: &Columns, pack: Option<&Py<Pack>>) -> Maker {
+    fn maker(&self, columns: &Columns, packs: &[Option<Py<Pack>>]) -> Maker {
         let files = |of: &Option<Py<Features>>| of.as_ref().map(|of| Arc::clone(&of.get().inner));
         Maker {
             sampler: Arc::clone(&self.inner),
             features: columns.features.iter().map(files).collect(),
             edge_features: files(&columns.edge_features),
-            pack: pack.map(|pack| Arc::clone(&pack.get().inner)),
+            packs: packs.iter().map(|of| of.as_ref().map(|of| Arc::clone(&of.get().inner))).collect(),
             pools: Arc::clone(&self.topology.get().pools),
             spent: Arc::clone(&self.spent),
         }

@@ -52,8 +52,8 @@ pub struct Maker {
     pub features: Vec<Option<Arc<Features>>>,
     /// Where the features of in-edges are. The sampler gives their rows.
     pub edge_features: Option<Arc<Features>>,
-    /// The features of the batches of the epoch, if they are packed.
-    pub pack: Option<Arc<Pack>>,
+    /// The features of the batches of the epoch, of each type that is packed. Empty: none is.
+    pub packs: Vec<Option<Arc<Pack>>>,
     /// Memory for both.
     pub pools: Arc<Pools>,
     /// The time that both take.
@@ -71,14 +71,18 @@ impl Maker {
     ) -> Result<Batch> {
         let mut sample = self.pools.sample();
         timed(&self.spent.sampling, || self.sampler.sample(seeds, place, worker, check, &mut sample))?;
-        let planned = self.pack.as_ref().map(|pack| (&**pack, place.step as usize));
-        let fill = |(features, nodes): (&Option<Arc<Features>>, &[usize])| {
+        let planned = |of_type: usize| {
+            let pack = self.packs.get(of_type)?.as_deref()?;
+            Some((pack, place.step as usize))
+        };
+        let fill = |(of_type, (features, nodes)): (usize, (&Option<Arc<Features>>, &[usize]))| {
             let Some(features) = features else { return Ok(None) };
             let (mut rows, wanted) = (self.pools.features(), &sample.rows[nodes[0]..nodes[1]]);
+            let planned = planned(of_type);
             timed(&self.spent.fetching, || features.fill(wanted, planned, &mut rows, check))?;
             Ok(Some(rows))
         };
-        let features = self.features.iter().zip(sample.nodes.windows(2)).map(fill);
+        let features = self.features.iter().zip(sample.nodes.windows(2)).enumerate().map(fill);
         let features = features.collect::<Result<_>>()?;
         let fill = |features: &Arc<Features>| {
             let mut rows = self.pools.edge_features.take();
@@ -248,7 +252,7 @@ mod tests {
                 sampler: Arc::new(Sampler::new(Arc::clone(&topology), types, settings).unwrap()),
                 features: vec![Some(Arc::new(features)), None],
                 edge_features: None,
-                pack: None,
+                packs: Vec::new(),
                 pools: Arc::default(),
                 spent: Arc::default(),
             };

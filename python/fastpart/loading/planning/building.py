@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +15,23 @@ from ...core.outputs import owning
 from ...core.parameters import StrPath, shown, sized
 from ...errors import MemoryBudgetError, ParameterError, arg
 from ...measures.accesses import SampledEpochs, accesses_of
-from ...partitions.loader_options import PlanOptions
+from ...measures.reading import FeatureFiles
+from ...partitions.loader_options import Fanouts, PlanOptions
 from ...partitions.partition import VertexPartition
 from ...partitions.plan import MARKER, Plan, replaced_files
-from .costs import planned_ways
+from ...partitions.types import type_names
+from .costs import planned_ways, written_bytes
 from .key import key_of
-from .packing import WorkerPack, most_used, without, write
+from .packing import PlannedType, WorkerPack, folder_of, most_used, without, write
 
 
 def plan(
     partition: VertexPartition,
     epochs: int = 1,
     *,
-    fanouts: Sequence[int],
+    fanouts: Fanouts,
     vertices: Any = "train",
+    input: str | None = None,
     workers: int = 1,
     memory: int | str | None = None,
     pack: StrPath | None = None,
@@ -41,14 +43,15 @@ def plan(
     kept = parameters.memory_size(memory, "memory", 0) or 0
     target = None if pack is None else parameters.in_folder(parameters.path("pack", pack))
     with owning(pack=target):
-        return _plan(partition, count, fanouts, vertices, world_size, kept, target, options)
+        return _plan(partition, count, fanouts, vertices, input, world_size, kept, target, options)
 
 
 def _plan(
     partition: VertexPartition,
     count: int,
-    fanouts: Sequence[int],
+    fanouts: Fanouts,
     vertices: Any,
+    input: str | None,
     world_size: int,
     kept: int,
     target: Path | None,
@@ -57,64 +60,84 @@ def _plan(
     """Make a plan of checked parameters."""
     run, threads = options.run, options.threads or _core.default_threads()
     replaced = [] if target is None else replaced_files(target)
-    features, row_bytes = stored_features(partition), partition.parts[0].feature_bytes
+    types = planned_types(partition)
     _refuse_large(kept * world_size, run)
-    sampled = SampledEpochs.of(partition, vertices, fanouts, world_size, options, threads)
-    lists, packs, told = [], [], []
+    sampled = SampledEpochs.of(partition, vertices, fanouts, world_size, options, threads, input)
+    lists, told = [], []
+    packs: list[list[WorkerPack]] = []
     for worker in range(world_size):
-        lists.append(accesses_of(sampled, range(count), worker))
-        cached, distinct = most_used(lists[-1], partition._topology.num_vertices, kept // max(row_bytes, 1))
-        packs.append(WorkerPack(worker, cached, without(lists[-1], cached, partition._topology.num_vertices)))
-        told.append(
-            {
-                "worker": worker,
-                "batches": len(lists[-1]),
-                "rows": len(lists[-1].rows),
-                "distinct_rows": distinct,
-                "cached_rows": len(cached),
-                "read_rows": packs[-1].num_rows - len(cached),
-            }
-        )
-    key = key_of(partition, sampled.deal, parameters.fanouts_of(fanouts), world_size, options)
-    ways = planned_ways(partition, lists, packs, run.memory_limit or _core.memory_budget())
+        lists.append(accesses_of(sampled, range(count), worker, [of.number for of in types]))
+        cached, distinct = most_used(lists[-1], types, kept)
+        packs.append([])
+        for of, accesses, rows, number in zip(types, lists[-1], cached, distinct, strict=True):
+            packs[-1].append(WorkerPack(folder_of(worker, of.name), rows, without(accesses, rows, of.n)))
+            told.append(
+                {
+                    "worker": worker,
+                    **({"type": of.name} if partition.is_typed else {}),
+                    "batches": len(accesses),
+                    "rows": len(accesses.rows),
+                    "distinct_rows": number,
+                    "cached_rows": len(rows),
+                    "read_rows": packs[-1][-1].num_rows - len(rows),
+                }
+            )
+    key = key_of(partition, sampled.deal, fanouts, world_size, options)
+    ways = planned_ways(partition, types, lists, packs, run.memory_limit or _core.memory_budget())
+    row_bytes = {of.name: of.row_bytes for of in types} if partition.is_typed else types[0].row_bytes
     made = Plan(count, pl.DataFrame(told), pl.DataFrame(ways), row_bytes, key, target)
     if target is not None:
-        _refuse_full(target, sum(each.num_rows for each in packs) * row_bytes)
-        _write(target, replaced, made, packs, features, run)
+        _refuse_full(target, written_bytes(types, packs))
+        _write(target, replaced, made, packs, types, run)
     return made
 
 
-def _files(partition: VertexPartition) -> list[Path]:
-    return [part.folder / "features.npy" for part in partition.parts]
-
-
-def stored_features(partition: VertexPartition) -> _core.Features:
-    """Return the features of all parts as they are stored."""
-    partition.refuse_types("partition", "a plan is for")
-    if partition.parts[0].stored_type("features") is None:
+def planned_types(partition: VertexPartition) -> list[PlannedType]:
+    """Return the features of all types that have some, as they are stored."""
+    types = [
+        PlannedType(
+            number,
+            name,
+            _core.Features(files.paths, files.topology, starts=files.starts),
+            files.rows,
+            files.row_bytes,
+        )
+        for number, (name, files) in enumerate(
+            zip(type_names(partition), FeatureFiles.of(partition), strict=True)
+        )
+        if files is not None and _are_here(files)
+    ]
+    if not types:
         raise ParameterError(f"partition: it has no features to plan for. Save it with {arg('features')}")
-    missing = [part for part, file in enumerate(_files(partition)) if not file.exists()]
+    return types
+
+
+def _are_here(files: FeatureFiles) -> bool:
+    """Return whether there are files of all parts. Raise an error if one is missing."""
+    missing = [
+        place for place, part in enumerate(files.parts) if not (part._folder / "features.npy").exists()
+    ]
     if missing:
         raise ParameterError(
             f"partition: features.npy of part {missing[0]} is not on this machine. A plan needs those of all parts"
         )
-    files = [part._file("features.npy") for part in partition.parts]
-    return _core.Features(files, partition._topology)
+    return True
 
 
 def _write(
     target: Path,
     replaced: list[str],
     made: Plan,
-    packs: list[WorkerPack],
-    features: _core.Features,
+    packs: list[list[WorkerPack]],
+    types: list[PlannedType],
     run: RunOptions,
 ) -> None:
     """Write the folder of a plan under a temporary name, and rename it when it is complete."""
     directory = _core.AtomicDir(target, replaced)
     try:
         inside = Path(directory.path)
-        write(inside, packs, features, run)
+        for of, of_workers in zip(types, zip(*packs, strict=True), strict=True):
+            write(inside, of_workers, of.features, run)
         _core.write_file(inside / MARKER, made.marker(below(inside)))
         directory.commit()
     finally:

@@ -18,6 +18,7 @@ from ...core.parsing import mapped
 from ...errors import GraphFormatError
 from ...measures.accesses import Accesses
 from ...measures.reading import BLOCK
+from ...partitions.types import ONLY_TYPE
 
 Rows = npt.NDArray[np.uint32]
 
@@ -29,9 +30,33 @@ _HEAD = 128
 """Bytes before the rows of a pack."""
 
 
-def worker_name(worker: int) -> str:
-    """Return the folder of a worker in that of a plan."""
-    return f"worker-{worker:05d}"
+def folder_of(worker: int, type: str = ONLY_TYPE) -> Path:
+    """Return the folder of a worker in that of a plan and in it, over types, the folder of a type."""
+    own = Path(f"worker-{worker:05d}")
+    return own if type == ONLY_TYPE else own / "types" / type
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedType:
+    """The features of a type that are planned. A graph without types has one.
+
+    Attributes
+    ----------
+    number, name : int, str
+        The type.
+    features : _core.Features
+        As they are stored.
+    n : int
+        Number of its rows.
+    row_bytes : int
+        Bytes of a row.
+    """
+
+    number: int
+    name: str
+    features: _core.Features
+    n: int
+    row_bytes: int
 
 
 def epoch_files(epoch: int) -> tuple[str, str, str]:
@@ -68,20 +93,39 @@ class EpochLists:
         return int(blocks[np.diff(self.offsets) > 0].sum()) * BLOCK
 
 
-def most_used(accesses: Accesses, n: int, most: int) -> tuple[Rows, int]:
-    """Return at most so many rows, those in the most batches, and how many distinct rows there are.
+def most_used(
+    lists: Sequence[Accesses], types: Sequence[PlannedType], memory: int
+) -> tuple[list[Rows], list[int]]:
+    """Return the rows of each type that memory holds, those in the most batches, and how many distinct rows there are.
 
-    Rows of one batch are none of them: to keep them would save nothing.
+    Rows of one batch are none of them: to keep them would save nothing. A wide row takes as many times the memory of a
+    narrow one as it saves of reads. So only the batches count.
     """
+    counts = [_batches_of_rows(accesses, of.n) for accesses, of in zip(lists, types, strict=True)]
+    sizes = [max(of.row_bytes, 1) for of in types]
+    used = np.zeros(len(lists[0]) + 2, np.int64)  # bytes of the rows in so many batches
+    for each, size in zip(counts, sizes, strict=True):
+        used += size * np.bincount(each[each > 1], minlength=len(used))
+    held = np.cumsum(used[::-1])[::-1]
+    least = int(np.argmax(held <= memory))
+    left, cached = memory - int(held[least]), []
+    for each, size in zip(counts, sizes, strict=True):
+        rows = each >= max(least, 2)
+        if least > 2:
+            # Equal rows are told apart by their type and number, so that the choice is the same everywhere.
+            more = np.flatnonzero(each == least - 1)[: left // size]
+            rows[more] = True
+            left -= len(more) * size
+        cached.append(np.flatnonzero(rows).astype(np.uint32))
+    return cached, [int(np.count_nonzero(each)) for each in counts]
+
+
+def _batches_of_rows(accesses: Accesses, n: int) -> npt.NDArray[np.uint32]:
+    """Return in how many batches each of ``n`` rows is."""
     counts = np.zeros(n, np.uint32)
     for batch in range(len(accesses)):
         counts[accesses.of(batch)] += 1  # each row once
-    distinct = int(np.count_nonzero(counts))
-    several = np.flatnonzero(counts > 1) if most else np.empty(0, np.int64)
-    if len(several) > most:
-        # Equal rows are told apart by their number, so that the choice is the same everywhere.
-        several = np.sort(several[np.argsort(-counts[several].astype(np.int64), kind="stable")[:most]])
-    return several.astype(np.uint32), distinct
+    return counts
 
 
 def without(accesses: Accesses, cached: Rows, n: int) -> list[EpochLists]:
@@ -107,19 +151,19 @@ def without(accesses: Accesses, cached: Rows, n: int) -> list[EpochLists]:
 
 @dataclass(frozen=True, eq=False)
 class WorkerPack:
-    """What is packed for a worker.
+    """What is packed of a type for a worker.
 
     Attributes
     ----------
-    worker : int
-        Its number.
+    folder : pathlib.Path
+        Where it lies in the folder of the plan.
     cached : numpy.ndarray
         uint32: the rows that stay in its memory. They ascend.
     epochs : sequence of EpochLists
         Its lists without them.
     """
 
-    worker: int
+    folder: Path
     cached: Rows
     epochs: Sequence[EpochLists]
 
@@ -130,11 +174,11 @@ class WorkerPack:
 
 
 def write(folder: Path, packs: Iterable[WorkerPack], features: _core.Features, run: RunOptions) -> None:
-    """Write the files of some packs in one pass over the features."""
+    """Write the files of some packs of a type in one pass over its features."""
     targets = []
     for pack in packs:
-        own = folder / worker_name(pack.worker)
-        own.mkdir(exist_ok=True)
+        own = folder / pack.folder
+        own.mkdir(parents=True, exist_ok=True)
         if len(pack.cached):
             targets.append((own / CACHED, np.array([0, len(pack.cached)], np.int64), pack.cached))
             np.save(own / CACHED_IDS, pack.cached)

@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from ... import _core
-from ...core import parameters
 from ...core.options import RunOptions
 from ...core.parameters import StrPath
 from ...errors import ParameterError
 from ...graphs.staging import beside
 from ...measures.accesses import SampledEpochs, accesses_of
-from ...partitions.loader_options import EpochOptions
+from ...partitions.loader_options import EpochOptions, Fanouts
 from ...partitions.partition import VertexPartition
 from ...partitions.plan import Plan
 from .key import key_of
 from .packing import (
     CACHED,
+    PlannedType,
     WorkerPack,
     epoch_files,
+    folder_of,
     read_cached_checksum,
     read_cached_ids,
     read_steps,
     without,
-    worker_name,
     write,
 )
 
@@ -73,10 +73,8 @@ class PlannedRows:
         What decides the batches.
     worker : int
         Which worker.
-    stored : _core.Features
-        The features as they are stored, from which windows are packed.
-    n : int
-        Number of vertices.
+    types : sequence of PlannedType
+        The types whose features are planned. Windows are packed from them.
 
     Attributes
     ----------
@@ -84,13 +82,11 @@ class PlannedRows:
         Epochs that are going to be used. What comes after is not packed ahead.
     """
 
-    def __init__(
-        self, plan: Plan, sampled: SampledEpochs, worker: int, stored: _core.Features, n: int
-    ) -> None:
-        self._n, self._left = n, False
-        self._plan, self._sampled, self._worker, self._stored = plan, sampled, worker, stored
-        self._folder = Path(plan) / worker_name(worker)
-        self._cached = read_cached_ids(self._folder, n)
+    def __init__(self, plan: Plan, sampled: SampledEpochs, worker: int, types: Sequence[PlannedType]) -> None:
+        self._left = False
+        self._plan, self._sampled, self._worker = plan, sampled, worker
+        self._types = {of.name: of for of in types}
+        self._cached = {of.name: read_cached_ids(self._own(Path(plan), of.name), of.n) for of in types}
         self.end = plan.epochs
         with suppress(
             OSError, ParameterError
@@ -101,23 +97,34 @@ class PlannedRows:
         self._pool = ThreadPoolExecutor(1, "fastpart-pack")
         self._lock = threading.Lock()
 
-    def with_cache(self, features: _core.Features) -> _core.Features:
-        """Return features of which the rows that the plan caches stay in memory."""
-        if not len(self._cached):
-            return features
-        return features.with_cache(self._cached, self._folder / CACHED, read_cached_checksum(self._folder))
+    @property
+    def types(self) -> list[str]:
+        """The types whose features are planned."""
+        return list(self._types)
 
-    def pack_of(self, epoch: int, features: _core.Features) -> _core.Pack:
-        """Return the rows of an epoch."""
+    def _own(self, folder: Path, type: str) -> Path:
+        """Return where the rows of a type lie in the folder of the plan or of a window."""
+        return folder / folder_of(self._worker, type)
+
+    def with_cache(self, type: str, features: _core.Features) -> _core.Features:
+        """Return the features of a type, of which the rows that the plan caches stay in memory."""
+        cached, folder = self._cached[type], self._own(Path(self._plan), type)
+        if not len(cached):
+            return features
+        return features.with_cache(cached, folder / CACHED, read_cached_checksum(folder))
+
+    def packs_of(self, epoch: int, features: Mapping[str, _core.Features]) -> dict[str, _core.Pack]:
+        """Return the rows of each type in an epoch."""
         with self._lock:
-            folder = self._folder if epoch < self._plan.epochs else self._window_of(epoch).folder
+            folder = Path(self._plan) if epoch < self._plan.epochs else self._window_of(epoch).folder
             following = (epoch // self._plan.epochs + 1) * self._plan.epochs
             if following < self.end and self._next is None:
                 self._next = following, self._pool.submit(self._pack, following)
-        if folder != self._folder:
-            folder = folder / worker_name(self._worker)
-        rows, offsets, checksums = (folder / name for name in epoch_files(epoch))
-        return features.open_pack(rows, *read_steps(offsets, checksums))
+        packs = {}
+        for type, of_type in features.items():
+            rows, offsets, checksums = (self._own(folder, type) / name for name in epoch_files(epoch))
+            packs[type] = of_type.open_pack(rows, *read_steps(offsets, checksums))
+        return packs
 
     def _window_of(self, epoch: int) -> Window:
         """Return the window of an epoch beyond the plan."""
@@ -139,11 +146,16 @@ class PlannedRows:
         epochs = range(first, min(last, self.end) if first < self.end else last)
         window = Window(self._plan, epochs)
         try:
-            lists = accesses_of(self._sampled, window.epochs, self._worker)
-            left = without(lists, self._cached, self._n)
+            types = list(self._types.values())
+            lists = accesses_of(self._sampled, window.epochs, self._worker, [of.number for of in types])
             run = RunOptions(threads=_THREADS, memory_limit=PACKING_BYTES, progress=self._continue)
-            packs = [WorkerPack(self._worker, self._cached[:0], left)]  # the cached rows are there
-            write(window.folder, packs, self._stored, run)
+            for of, accesses in zip(types, lists, strict=True):
+                cached = self._cached[of.name]
+                left = without(accesses, cached, of.n)
+                pack = WorkerPack(
+                    folder_of(self._worker, of.name), cached[:0], left
+                )  # the cached rows are there
+                write(window.folder, [pack], of.features, run)
         except BaseException:
             window.close()
             raise
@@ -169,18 +181,19 @@ def planned_for(
     plan: StrPath,
     partition: VertexPartition,
     vertices: Any,
-    fanouts: Sequence[int],
+    fanouts: Fanouts,
     workers: int,
     options: EpochOptions,
     threads: int = 1,
+    input: str | None = None,
 ) -> tuple[Plan, SampledEpochs]:
     """Return a plan, and what decides its batches. Refuse it unless they are those of the other parameters.
 
     ``threads`` sample what is packed later.
     """
     found = plan if isinstance(plan, Plan) else Plan.read(plan)
-    sampled = SampledEpochs.of(partition, vertices, fanouts, workers, options, threads)
-    found.refuse_other(key_of(partition, sampled.deal, parameters.fanouts_of(fanouts), workers, options))
+    sampled = SampledEpochs.of(partition, vertices, fanouts, workers, options, threads, input)
+    found.refuse_other(key_of(partition, sampled.deal, fanouts, workers, options))
     return found, sampled
 
 

@@ -23,7 +23,7 @@ METHOD = Method(
     without={
         "target": "",
         "model": "pass encoder, or leave it out",
-        "plan": "it is for graphs without types",
+        "plan": "a plan is of batches of vertices",
         "loss": "pass objective",
         "metrics": "its scores are MRR and Hits@k",
     },

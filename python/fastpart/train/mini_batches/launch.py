@@ -51,8 +51,6 @@ class Driver(driver.Driver):
     ) -> None:
         scheduled, asked = isinstance(options, ByteGNNOptions), options.workers
         dataset = Dataset(source, options.target)
-        if dataset.has_types and options.plan is not None:
-            raise ParameterError("plan: it is for graphs without types. Leave it out")
         if asked is None and options.plan is not None and found() is None:
             asked = int(Plan.read(options.plan).key["workers"])  # a plan is for one number of them
         super().__init__(
@@ -85,17 +83,20 @@ class Driver(driver.Driver):
             sampling=options.sampling,
             temporal=temporal_of(options),
         )
-        partition, fanouts = self.dataset.partition, options.fanouts
-        return planned_for(plan, partition, "train", fanouts, self.workers, of_loader)[0]
+        partition, fanouts, target = (
+            self.dataset.partition,
+            self.dataset.fanouts(options),
+            self.dataset.target,
+        )
+        return planned_for(plan, partition, "train", fanouts, self.workers, of_loader, input=target)[0]
 
     def _plan_needs(self) -> list[Need]:
         """Return what the plan takes of each worker."""
         if self._plan is None:
             return []
-        rows = self._plan.workers
-        cached = int(rows["cached_rows"].max()) * self._plan.row_bytes  # type: ignore[arg-type]  # there are rows
         more = self.options.epochs > self._plan.epochs
-        packing = PACKING_BYTES + 8 * int(rows["rows"].max()) if more else 0  # type: ignore[arg-type]
+        packing = PACKING_BYTES + 8 * self._plan._most_rows if more else 0
+        cached = self._plan._most_cached
         return [
             Need("rows that the plan caches", cached, f"a plan with a smaller {arg('memory')}"),
             Need("packing the next epochs", packing, "a plan of all epochs"),
