@@ -17,10 +17,8 @@ import numpy as np
 
 import fastpart as fp
 from fastpart.runtime.watch import Supervisor
-from fastpart.train.disaggregated.buffers import GroupReader
-from fastpart.train.disaggregated.cache import cache_index
 from fastpart.train.disaggregated.graphs import MappedParts
-from fastpart.train.disaggregated.grouping import Grouping
+from fastpart.train.disaggregated.groups import Grouping, GroupReader
 from fastpart.train.disaggregated.messages import Kind, framed
 from fastpart.train.disaggregated.processes import started
 from fastpart.train.disaggregated.rendezvous import address_of, connect
@@ -69,12 +67,9 @@ def settings_of(parts: Path, **given) -> Settings:
 class MessageCounter:
     """The messages of a batch worker of several, by their length."""
 
-    def __init__(self, source: Source, worker: int, workers: int) -> None:
-        settings = source.settings
-        cached = source.most_accessed() if settings.policy == "static" else np.empty(0, np.uint32)
-        index = cache_index(settings.policy, source.capacity, cached, worker, workers, source.num_rows)
+    def __init__(self, source: Source, worker: int) -> None:
         self._source, self._graph = source, MappedParts(source.partition, source.sampling)
-        self._grouping = Grouping(source.num_rows, source.row_bytes, index)
+        self._grouping = Grouping(source.num_rows, source.layout.row_bytes, source.indexes(worker))
 
     def step(self, epoch, number: int, step: int, slices) -> np.ndarray:
         """Return bytes, bytes of messages of one batch each, rows, and rows that are sent."""
@@ -82,17 +77,14 @@ class MessageCounter:
         seeds = self._source.schedule.seeds.rows
         samples = [self._graph.sample(seeds[work.positions], number, step) for work in works]
         group = self._grouping.group(samples, [work.compute_worker for work in works])
-        size = len(framed(group.content, [])) + sum(array.nbytes for array in group.arrays)
-        size += len(group.sent) * self._source.row_bytes
-        return np.array([size, group.content["ungrouped"], len(group.arrays[0]), len(group.sent)])
+        (sent,), ((rows, *_),), (row_bytes,) = group.sent, group.of_types, self._source.layout.row_bytes
+        size = len(framed(group.content, [])) + sum(array.nbytes for array in group.arrays([sent[:0]]))
+        return np.array([size + len(sent) * row_bytes, group.content["ungrouped"], len(rows), len(sent)])
 
 
 def counted(source: Source, epochs: int = 1, steps: int | None = None) -> np.ndarray:
     """Return the counts of the last of some epochs."""
-    workers = [
-        MessageCounter(source, worker, source.settings.batch_workers)
-        for worker in range(source.settings.batch_workers)
-    ]
+    workers = [MessageCounter(source, worker) for worker in range(source.settings.batch_workers)]
     for number in range(epochs):
         epoch = source.schedule.epoch(number)
         owners = epoch.owners(range(len(workers)))
@@ -150,7 +142,7 @@ def predicted(source: Source) -> float:
     settings, rows = source.settings, source.schedule.seeds.rows
     given = {"num_seeds": len(rows), "batch_size": settings.batch_size}
     heat = source.topology.accesses(rows, list(settings.fanouts), **given)
-    return float(heat[source.most_accessed()].sum() / heat.sum())
+    return float(heat[source.most_accessed()[0]].sum() / heat.sum())
 
 
 def speed(out: Path) -> None:
@@ -187,6 +179,7 @@ def seconds(settings: Settings, sleep: float = 0.005) -> list[float]:
     with Supervisor() as group:
         file = started(group, settings)
         link, _ = connect(address_of(file.parent), settings, {"compute worker": 0})
+        layout = Source(settings).layout
         for number in range(2):
             pids = [child.process.pid for child in group._children]
             before = [time.perf_counter(), *map(processor_seconds, pids)]
@@ -194,7 +187,7 @@ def seconds(settings: Settings, sleep: float = 0.005) -> list[float]:
             steps = link.receive().content["steps"]
             for step in range(steps):
                 for piece in link.receive().content["pieces"]:
-                    GroupReader(*piece)
+                    GroupReader(layout, *piece)
                 link.send({"kind": Kind.USED, "step": step})
                 time.sleep(sleep)
             after = [time.perf_counter(), *map(processor_seconds, pids)]

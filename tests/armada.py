@@ -13,14 +13,13 @@ from pathlib import Path
 import numpy as np
 
 from fastpart.runtime.watch import Supervisor
-from fastpart.train.disaggregated.buffers import GroupReader
-from fastpart.train.disaggregated.messages import Kind, Link, framed
+from fastpart.train.disaggregated.batch_worker import Stream
+from fastpart.train.disaggregated.groups import GroupReader
+from fastpart.train.disaggregated.messages import ConnectionClosedError, Kind, Link, framed
 from fastpart.train.disaggregated.processes import started
 from fastpart.train.disaggregated.receiver import Receiver
 from fastpart.train.disaggregated.rendezvous import address_of, connect, listen
 from fastpart.train.disaggregated.settings import Settings, Source
-from fastpart.train.disaggregated.stream import Stream
-from fastpart.train.disaggregated.wire import ConnectionClosedError
 
 
 def settings_of(parts: Path, **given) -> Settings:
@@ -125,10 +124,12 @@ class Run:
                 if rank == 0:
                     self.counts = content["counts"]
                 for piece in content["pieces"]:
-                    opened = GroupReader(*piece)
-                    for levels, (places, indptr, indices) in opened.batches(rank):
-                        rows, x = opened.rows[places], opened.x[places]
-                        batches.append((rank, levels, rows, np.array(indptr), np.array(indices), x))
+                    opened = GroupReader(self.source.layout, *piece)
+                    for sample in opened.batches(rank):
+                        (places,), (levels,) = sample.rows, sample.levels
+                        rows, x = opened.rows[0][places], opened.x[0][places]
+                        edges = np.array(sample.indptr[0]), np.array(sample.indices[0])
+                        batches.append((rank, levels, rows, *edges, x))
             yield batches
             for link in self.links:
                 link.send({"kind": Kind.USED, "step": step})

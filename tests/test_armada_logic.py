@@ -16,10 +16,17 @@ torch = pytest.importorskip("torch")
 
 from fastpart.train.disaggregated.cache import NONE, Cache, LruIndex, StaticIndex, cache_index  # noqa: E402
 from fastpart.train.disaggregated.coordinator import Coordinator, Progress  # noqa: E402
-from fastpart.train.disaggregated.graphs import Sample  # noqa: E402
-from fastpart.train.disaggregated.grouping import INTO, Grouping  # noqa: E402
-from fastpart.train.disaggregated.messages import _MOST_TEXT, _VERSION, Link, MessageError, framed  # noqa: E402
-from fastpart.train.disaggregated.wire import ConnectionClosedError, ConnectionSilentError, write  # noqa: E402
+from fastpart.train.disaggregated.groups import Grouping, Sample  # noqa: E402
+from fastpart.train.disaggregated.messages import (  # noqa: E402
+    _MOST_TEXT,
+    _VERSION,
+    ConnectionClosedError,
+    ConnectionSilentError,
+    Link,
+    MessageError,
+    framed,
+    write,
+)
 
 
 class Workers:
@@ -187,31 +194,34 @@ def sampled(rng, seeds):
     """Return a sample of two hops over 40 vertices."""
     rows = rng.integers(0, 40, seeds + 30).astype(np.uint32)
     indptr = np.linspace(0, 25, seeds + 1).astype(np.int32)
-    return Sample(rows, indptr, rng.integers(0, len(rows), 25).astype(np.int32), [seeds, 30], [25])
+    indices = rng.integers(0, len(rows), 25).astype(np.int32)
+    counts = {"levels": [[seeds, 30]], "edges": [[25]]}
+    return Sample(rows=[rows], indptr=[indptr], indices=[indices], edge_features=[None], **counts)
 
 
 @pytest.mark.parametrize("batches", [1, 3])
 def test_a_group_has_every_row_once(batches):
     rng, row_bytes = np.random.default_rng(0), 12
     samples = [sampled(rng, seeds) for seeds in (5, 1, 9)[:batches]]
-    grouping = Grouping(40, row_bytes, StaticIndex(np.arange(10, dtype=np.uint32)))
+    grouping = Grouping([40], [row_bytes], [StaticIndex(np.arange(10, dtype=np.uint32))])
     for turn in range(2):
         group = grouping.group(samples, range(batches))
-        rows = group.arrays[0]
-        distinct = np.unique(np.concatenate([sample.rows for sample in samples]))
+        rows = group.of_types[0][0]
+        distinct = np.unique(np.concatenate([sample.rows[0] for sample in samples]))
         assert sorted(rows) == distinct.tolist()
-        assert group.sent.tolist() == [row for row in distinct if turn == 0 or row >= 10]
+        assert group.sent[0].tolist() == [row for row in distinct if turn == 0 or row >= 10]
         for number, sample in enumerate(samples):
-            places, indptr, indices = group.arrays[INTO + 3 * number : INTO + 3 * number + 3]
-            assert np.array_equal(rows[places], sample.rows)
-            assert np.array_equal(indptr, sample.indptr)
-            assert np.array_equal(indices, sample.indices)
+            places, indptr, indices = group.of_batches[number]
+            assert np.array_equal(rows[places], sample.rows[0])
+            assert np.array_equal(indptr, sample.indptr[0])
+            assert np.array_equal(indices, sample.indices[0])
         least = sum(
-            (np.unique(each.rows) >= 10 * turn).sum() * row_bytes + 4 * len(each.rows) for each in samples
+            (np.unique(each.rows[0]) >= 10 * turn).sum() * row_bytes + 4 * len(each.rows[0])
+            for each in samples
         )
         assert least < group.content["ungrouped"] < least + 1000 * batches
     other = sampled(rng, 2)
-    assert sorted(grouping.group([other], [0]).arrays[0]) == np.unique(other.rows).tolist()
+    assert sorted(grouping.group([other], [0]).of_types[0][0]) == np.unique(other.rows[0]).tolist()
 
 
 # Messages.

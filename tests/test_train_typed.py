@@ -85,9 +85,44 @@ def test_what_does_not_fit_is_told(tmp_path, given, message):
 
 def test_other_methods_name_the_one_that_trains(tmp_path):
     typed_parts(tmp_path, 2)
-    for method in (fp.train.full, fp.train.armada, fp.train.sancus):
+    for method in (fp.train.full, fp.train.sancus):
         with pytest.raises(fp.ParameterError, match=r"sampled"):
             method(tmp_path / "parts", epochs=1)
+
+
+@pytest.mark.parametrize(
+    ("model", "batch_workers", "compute_workers", "more"),
+    [
+        ("rgat", 1, 1, {"cache": 0.2}),
+        ("rgat", 2, 2, {"cache": "2K", "policy": "lru"}),
+        pytest.param("hgt", 2, 1, {}, marks=pytest.mark.soak),
+        pytest.param("rgcn", 1, 2, {}, marks=pytest.mark.soak),
+    ],
+)
+def test_batch_workers_send_types(tmp_path, model, batch_workers, compute_workers, more):
+    """One batch worker and one compute worker have the losses of sampled bit for bit, with learned rows of authors."""
+    of_cites = np.random.default_rng(3).standard_normal((600, 2)).astype(np.float32)
+    typed_parts(tmp_path, 3, widths={"paper": 5, "field": 2}, edge_features={"cites": of_cites})
+    given = {**FEW, "model": model, "dropout": 0.3, "fanouts": {"cites": [4, 3], "rev_has_topic": [3, 2]}}
+    expected = fp.train.sampled(tmp_path / "parts", workers=1, **given)
+    processes = {"batch_workers": batch_workers, "compute_workers": compute_workers}
+    found = fp.train.armada(tmp_path / "parts", **processes, **given, **more)
+    tolerance = 0 if batch_workers == compute_workers == 1 else 1e-12
+    for name in ("loss", "val_accuracy"):
+        np.testing.assert_allclose(found.history[name], expected.history[name], rtol=tolerance, atol=0)
+    assert found.summary["test_accuracy"] == expected.summary["test_accuracy"]
+    assert (found.history["cached_rows"] > 0).all() == bool(more)
+    fp.train.armada(tmp_path / "parts", out=tmp_path / "run", **processes, **{**given, "epochs": 1}, **more)
+    resumed = fp.train.armada(
+        tmp_path / "parts", out=tmp_path / "run", resume=True, **processes, **given, **more
+    )
+    np.testing.assert_allclose(resumed.history["loss"], found.history["loss"], rtol=tolerance, atol=0)
+
+
+def test_parts_in_memory_have_no_types(tmp_path):
+    typed_parts(tmp_path, 2)
+    with pytest.raises(fp.ParameterError, match="order: parts in memory are sampled without types"):
+        fp.train.armada(tmp_path / "parts", model="rgcn", order="parts", **FEW)
 
 
 WHOLE = {"dropout": 0.0, "hidden": 8, "precision": "float64", "epochs": 4, "lr": 0.02}

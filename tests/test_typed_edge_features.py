@@ -13,8 +13,9 @@ from typed_training import typed_parts
 torch = pytest.importorskip("torch")
 
 from fastpart.core.cache_size import CacheSize  # noqa: E402
-from fastpart.loading import edge_rows as module  # noqa: E402
-from fastpart.loading.edge_rows import cached_edge_rows_of, relations_with_features  # noqa: E402
+from fastpart.loading import row_files as module  # noqa: E402
+from fastpart.loading.edge_rows import cached_edge_rows_of  # noqa: E402
+from fastpart.loading.row_files import relations_with_features  # noqa: E402
 from fastpart.measures.ranking import Epoch  # noqa: E402
 from fastpart.partitions.seeds import owner_of, seeds_of  # noqa: E402
 from fastpart.partitions.types import (  # noqa: E402

@@ -76,6 +76,7 @@ CASES = {
     "distgnn, one part": ("distgnn", "one part of edges", QUICK),
     "distgnn, two parts": ("distgnn", "two parts of edges", {**QUICK, "delay": 2}),
     "armada, two parts": ("armada", "two parts", BATCHES),
+    "armada, typed": ("armada", "typed", {**BATCHES, "model": "rgcn", "fanouts": BY_RELATION}),
     **{
         f"links, plain, {decoder}": ("links", "plain links", {**BATCHES, "decoder": decoder})
         for decoder in ("cosine", "dot", "mlp")
@@ -96,7 +97,7 @@ CASES = {
 }
 """Method, source and options, by the name of the entry."""
 
-PROCESSES = {"sancus, two parts", "distgnn, two parts", "armada, two parts"}
+PROCESSES = {"sancus, two parts", "distgnn, two parts", "armada, two parts", "armada, typed"}
 """What only several processes can train, or only they exchange anything."""
 
 OWN_NUMBER = {"full", "sancus", "distgnn", "armada"}

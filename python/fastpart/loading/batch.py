@@ -88,9 +88,19 @@ class MiniBatch(ABC):
     def by_name(self, what: str) -> dict[Any, Any]:
         """Return what the batch holds of each type or relation, by its name in :class:`Batch`, such as "n_id"."""
 
+    @staticmethod
     @abstractmethod
+    def _fields(by_name: Mapping[str, dict[Any, Any]]) -> dict[str, Any]:
+        """Return the attributes with such values of :meth:`by_name`."""
+
+    @classmethod
+    def _of(cls, by_name: Mapping[str, dict[Any, Any]], **others: Any) -> Self:
+        """Return the batch with all values of :meth:`by_name`, and its other attributes."""
+        return cls(**cls._fields(by_name), **others)
+
     def replaced(self, **values: dict[Any, Any]) -> Self:
         """Return the batch with other values of :meth:`by_name`."""
+        return replace(self, **self._fields(values))
 
     @property
     def num_nodes(self) -> int:
@@ -197,9 +207,9 @@ class Batch(MiniBatch):
         value = getattr(self, what)
         return {} if value is None else {ONLY_RELATION if what in _OF_RELATIONS else ONLY_TYPE: value}
 
-    def replaced(self, **values: dict[Any, Any]) -> Self:  # noqa: D102
-        changed: dict[str, Any] = {name: next(iter(value.values()), None) for name, value in values.items()}
-        return replace(self, **changed)
+    @staticmethod
+    def _fields(by_name: Mapping[str, dict[Any, Any]]) -> dict[str, Any]:
+        return {name: next(iter(value.values()), None) for name, value in by_name.items()}
 
     @cached_property
     def edge_index(self) -> Tensor:
@@ -314,9 +324,9 @@ class TypedBatch(MiniBatch):
         found: dict[Any, Any] = getattr(self, f"{what}_dict")
         return found
 
-    def replaced(self, **values: dict[Any, Any]) -> Self:  # noqa: D102
-        changed: dict[str, Any] = {f"{name}_dict": value for name, value in values.items()}
-        return replace(self, **changed)
+    @staticmethod
+    def _fields(by_name: Mapping[str, dict[Any, Any]]) -> dict[str, Any]:
+        return {f"{name}_dict": value for name, value in by_name.items()}
 
     @cached_property
     def edge_index_dict(self) -> dict[EdgeKey, Tensor]:

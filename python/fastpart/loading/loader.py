@@ -31,7 +31,8 @@ from .fetching import Fetching, FilledBatch, NodeFetching
 from .making import free_memory, source_of
 from .planning.building import planned_types
 from .planning.windows import PlannedRows, planned_for
-from .remote import RowFiles, fetching_of
+from .remote import fetching_of
+from .row_files import RowFiles
 from .rows.resident import device_bytes
 from .sample import SampledArrays
 

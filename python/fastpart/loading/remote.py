@@ -2,76 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 import torch.distributed as dist
 
-from .. import _core
 from ..errors import ParameterError, arg
 from ..partitions.loader_options import FetchingOptions
-from ..partitions.part_files import PartFiles
-from ..partitions.partition import VertexPartition
-from ..partitions.types import ONLY_TYPE, of_type, type_names
 from .agreement import refuse_missing_features
 from .fetching import Fetching
+from .row_files import RowFiles
 from .rows.files import Files
 from .rows.owners import Exchange
-
-
-@dataclass(frozen=True, eq=False)
-class RowFiles:
-    """Files of rows, one for each part.
-
-    Attributes
-    ----------
-    parts : sequence of PartFiles
-        Where each lies.
-    name : str
-        What they hold, as ``features``.
-    topology : _core.Topology
-        The parts.
-    starts : numpy.ndarray
-        int64: first row of each part, and the number of rows.
-    """
-
-    parts: Sequence[PartFiles]
-    name: str
-    topology: _core.Topology
-    starts: npt.NDArray[np.int64]
-
-    @classmethod
-    def of_vertices(cls, partition: VertexPartition) -> RowFiles:
-        """Return the features of all vertices of a graph without types."""
-        return cls.of_types(partition)[ONLY_TYPE]
-
-    @classmethod
-    def of_types(cls, partition: VertexPartition) -> dict[str, RowFiles]:
-        """Return the features of the vertices of each type."""
-        types = zip(type_names(partition), partition._rows_by_type.starts, strict=True)
-        return {
-            name: cls(of_type(partition, name), "features", partition._topology, starts)
-            for name, starts in types
-        }
-
-    @classmethod
-    def of_edges(cls, partition: VertexPartition) -> RowFiles:
-        """Return the features of all in-edges, each in the part of its target."""
-        topology = partition._topology
-        return cls(list(partition.parts), "edge_features", topology, topology.edge_starts)
-
-    @property
-    def are_here(self) -> npt.NDArray[np.bool_]:
-        """Mask of the parts whose file is on this machine."""
-        return np.array([(part._folder / f"{self.name}.npy").exists() for part in self.parts])
-
-    def opened(self, here: npt.NDArray[np.bool_], direct: bool | None = None) -> _core.Features | None:
-        """Map the files of some parts. None if there are none."""
-        file = f"{self.name}.npy"
-        files = [part._file(file) if there else None for part, there in zip(self.parts, here, strict=True)]
-        return _core.Features(files, self.topology, starts=self.starts, direct=direct) if any(files) else None
 
 
 def fetching_of(

@@ -11,9 +11,8 @@ import numpy.typing as npt
 import torch
 
 from .. import _core
-from ..loading.edge_rows import EdgeFeatures
 from ..loading.fetching import Fetching
-from ..loading.remote import RowFiles
+from ..loading.row_files import EdgeFeatures, RowFiles
 from ..partitions.partition import VertexPartition
 from ..partitions.types import edge_keys, type_names
 from .graphs.kernels import CPU

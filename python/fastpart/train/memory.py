@@ -355,7 +355,7 @@ def _row_bytes(part: VertexRows, moved: bool) -> int:
 
 def edge_row_bytes(dataset: AnyDataset[Any], options: Options) -> int:
     """Return the bytes of the row and the features of an in-edge in a batch, 0 for a model that takes none."""
-    if not may_take_edges(options.model, dataset.task):
+    if not (dataset.task.edge_features and may_take_edges(options.model, dataset.task)):
         return 0
     part = dataset.partition.parts[0]
     types = {part.row_type("edge_features"), part.stored_type("edge_features")}  # coded rows are decoded

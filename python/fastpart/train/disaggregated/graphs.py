@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,59 +13,44 @@ import numpy.typing as npt
 
 from ... import _core
 from ...core.pairs import among
+from ...loading.row_files import EdgeFeatures, RowFiles
 from ...partitions.partition import VertexPartition
 from ...partitions.seeds import Ids, owner_of
+from ...partitions.types import Fanouts, edge_keys
 from .cache import RowIds
-
-
-@dataclass(frozen=True)
-class Sample:
-    """A sampled batch, with rows of the whole topology.
-
-    Attributes
-    ----------
-    rows : numpy.ndarray
-        Row of each node, level by level.
-    indptr, indices : numpy.ndarray
-        The in-edges of the nodes of all levels but the last.
-    levels, edges : list of int
-        Nodes of each level, and in-edges of each hop.
-    edge_features : numpy.ndarray or None
-        Features of the in-edges, as they are stored, if they are sent.
-    """
-
-    rows: RowIds
-    indptr: npt.NDArray[np.int32]
-    indices: npt.NDArray[np.int32]
-    levels: list[int]
-    edges: list[int]
-    edge_features: npt.NDArray[Any] | None = None
+from .groups import Sample
 
 
 class Graph(Protocol):
     """A graph with features."""
 
     def sample(self, seeds: RowIds, epoch: int, step: int) -> Sample:
-        """Return a batch."""
+        """Return a batch of seeds, which are rows of the topology."""
 
-    def gather(self, rows: RowIds) -> npt.NDArray[Any]:
-        """Return the features of rows, which ascend."""
+    def gather(self, rows: RowIds, number: int = 0) -> npt.NDArray[Any]:
+        """Return the features of rows of a type, which ascend, given its number."""
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """The fanouts, rule and seed of neighbour sampling, and the features of in-edges if they are sent."""
+    """The fanouts, rule and seed of neighbour sampling, and whether features of in-edges are sent."""
 
-    fanouts: Sequence[int]
+    fanouts: Fanouts
     sampling: str
     seed: int
-    edge_features: _core.Features | None = None
+    edge_features: bool = False
 
-    def sampler(self, topology: _core.Topology) -> _core.Sampler[_core.SampledBatch]:
+    def sampler(self, topology: _core.Topology, types: _core.Types | None = None) -> _core.Sampler[Any]:
         """Return a sampler."""
-        edge_rows = self.edge_features is not None
+        sent = self.edge_features
         return _core.Sampler(
-            topology, list(self.fanouts), kind=self.sampling, seed=self.seed, edge_rows=edge_rows
+            topology,
+            self.fanouts,
+            types=types,
+            kind=self.sampling,
+            seed=self.seed,
+            edge_rows=sent and types is None,
+            edge_ids=sent and types is not None,  # by which rows of relations are found
         )
 
 
@@ -72,18 +58,38 @@ class MappedParts:
     """The graph of all parts, whose files are mapped."""
 
     def __init__(self, partition: VertexPartition, sampling: Sampling) -> None:
-        topology = partition._topology
-        self._sampler, self._edge_features = sampling.sampler(topology), sampling.edge_features
-        self._features = _core.Features([part._file("features.npy") for part in partition.parts], topology)
+        self._sampler = sampling.sampler(partition._topology, partition._types)
+        self._keys, every = edge_keys(partition), np.ones(partition.k, np.bool_)
+        self._features = [
+            None if files.parts[0].stored_type("features") is None else files.opened(every)
+            for files in RowFiles.of_types(partition).values()
+        ]
+        self._edge_features: _core.Features | None = None
+        self._of_relations: EdgeFeatures | None = None
+        if sampling.edge_features and partition.is_typed:
+            self._of_relations = EdgeFeatures(partition, decoded=False)
+        elif sampling.edge_features:
+            self._edge_features = RowFiles.of_edges(partition).opened(every)
 
     def sample(self, seeds: RowIds, epoch: int, step: int) -> Sample:
         """Return a batch."""
         found = self._sampler.sample(seeds, epoch=epoch, step=step, edge_features=self._edge_features)
-        return _sample(found, found.rows, found.edge_features)
+        if isinstance(found, _core.SampledBatch):
+            return _sample(found, found.rows, found.edge_features)
+        features = {} if self._of_relations is None else self._of_relations.of_sample(found)
+        return Sample(
+            rows=found.rows,
+            indptr=found.indptr,
+            indices=found.indices,
+            edge_features=[*map(features.get, self._keys)],
+            levels=found.num_sampled_nodes,
+            edges=found.num_sampled_edges,
+        )
 
-    def gather(self, rows: RowIds) -> npt.NDArray[Any]:
-        """Return the features of rows."""
-        return self._features.gather(rows)
+    def gather(self, rows: RowIds, number: int = 0) -> npt.NDArray[Any]:
+        """Return the features of rows of a type, which may have none."""
+        features = self._features[number]
+        return np.empty((len(rows), 0), np.uint8) if features is None else features.gather(rows)
 
 
 class LoadedPart:
@@ -118,7 +124,12 @@ class PartsInMemory:
     """The graph of some parts in memory: their vertices, and the edges between them."""
 
     def __init__(
-        self, parts: Sequence[int], loaded: Sequence[LoadedPart], starts: Ids, sampling: Sampling
+        self,
+        parts: Sequence[int],
+        loaded: Sequence[LoadedPart],
+        starts: Ids,
+        sampling: Sampling,
+        edge_features: _core.Features | None,
     ) -> None:
         order = np.argsort(parts)
         self._loaded = [loaded[i] for i in order]
@@ -134,8 +145,8 @@ class PartsInMemory:
             before[np.concatenate(([0], np.cumsum(counts)))],
             np.searchsorted(self._rows, sources[here]).astype(np.int32),
         )
-        self._sampler, self._edge_features = sampling.sampler(topology), sampling.edge_features
-        if self._edge_features is not None:
+        self._sampler, self._edge_features = sampling.sampler(topology), edge_features
+        if edge_features is not None:
             rows = [part.first_edge + np.arange(len(part.sources)) for part in self._loaded]
             self._edge_rows = np.concatenate(rows)[here]
 
@@ -148,15 +159,15 @@ class PartsInMemory:
             edge_features = self._edge_features.gather(self._edge_rows[found.edge_rows])
         return _sample(found, self._rows[found.rows], edge_features)
 
-    def gather(self, rows: RowIds) -> npt.NDArray[Any]:
-        """Return the features of rows of these parts, which ascend."""
+    def gather(self, rows: RowIds, number: int = 0) -> npt.NDArray[Any]:
+        """Return the features of rows of these parts, which ascend. There are no types."""
         local = self._local(rows)
         first = self._loaded[0].features
         x = np.empty((len(rows), *first.shape[1:]), first.dtype)
         owners = owner_of(local, self._starts)
-        for number in np.unique(owners).tolist():
-            those = owners == number
-            x[those] = self._loaded[number].features[local[those] - self._starts[number]]
+        for owner in np.unique(owners).tolist():
+            those = owners == owner
+            x[those] = self._loaded[owner].features[local[those] - self._starts[owner]]
         return x
 
     def drop(self) -> None:
@@ -169,8 +180,15 @@ class PartsInMemory:
 
 
 def _sample(found: _core.SampledBatch, rows: RowIds, edge_features: npt.NDArray[Any] | None) -> Sample:
-    counts = found.num_sampled_nodes, found.num_sampled_edges
-    return Sample(rows, found.indptr, found.indices, *counts, edge_features)
+    """Return the sample of a graph without types."""
+    return Sample(
+        rows=[rows],
+        indptr=[found.indptr],
+        indices=[found.indices],
+        edge_features=[edge_features],
+        levels=[found.num_sampled_nodes],
+        edges=[found.num_sampled_edges],
+    )
 
 
 class Graphs:
@@ -196,9 +214,14 @@ class Graphs:
         kept = {number: part for number in parts if (part := self._loaded.get(number)) is not None}
         if isinstance(before, PartsInMemory):
             before.drop()
-        return PartsInMemory(
-            parts, [self._part(number, kept) for number in parts], self._starts, self._sampling
-        )
+        loaded = [self._part(number, kept) for number in parts]
+        return PartsInMemory(parts, loaded, self._starts, self._sampling, self._edge_features)
+
+    @cached_property
+    def _edge_features(self) -> _core.Features | None:
+        if not self._sampling.edge_features:
+            return None
+        return RowFiles.of_edges(self._partition).opened(np.ones(self._partition.k, np.bool_))
 
     @property
     def _starts(self) -> Ids:

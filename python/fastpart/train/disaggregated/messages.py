@@ -1,4 +1,7 @@
-"""Messages over a socket: JSON and arrays, with their lengths. Nothing in them is executed."""
+"""Messages over a socket: JSON and arrays, with their lengths. Nothing in them is executed.
+
+Here, and only here, processes wait for each other.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ import math
 import select
 import socket
 import struct
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -17,7 +20,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import TrainingError
-from .wire import limit, read_into, write
 
 Array = npt.NDArray[Any]
 Spec = tuple[np.dtype[Any], tuple[int, ...]]
@@ -30,6 +32,20 @@ _VERSION = b"fpa2"
 
 _MOST_TEXT = 1 << 20
 """Longest JSON."""
+
+
+_TIME = struct.Struct("@ll")
+"""Seconds and microseconds, as the kernel takes them."""
+
+_LONGEST_SECONDS = 86_400.0
+
+
+class ConnectionClosedError(TrainingError):
+    """The other side has closed the connection, or is gone."""
+
+
+class ConnectionSilentError(TrainingError):
+    """The other side sent nothing, or read nothing, for too long."""
 
 
 class MessageError(TrainingError):
@@ -89,9 +105,9 @@ class Link:
             line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def limit(self, receiving: float | None, sending: float | None) -> None:
-        """Raise :class:`.wire.ConnectionSilentError` when the other side is silent, or reads nothing, for so long."""
-        limit(self._line, socket.SO_RCVTIMEO, receiving)
-        limit(self._line, socket.SO_SNDTIMEO, sending)
+        """Raise :class:`ConnectionSilentError` when the other side is silent, or reads nothing, for so long."""
+        _limit(self._line, socket.SO_RCVTIMEO, receiving)
+        _limit(self._line, socket.SO_SNDTIMEO, sending)
 
     def send(self, content: Mapping[str, Any], arrays: Sequence[Array] = ()) -> int:
         """Send a message, and return its length."""
@@ -138,7 +154,7 @@ class Link:
         return bytes(data)
 
     def _read_into(self, views: Sequence[memoryview]) -> None:
-        for count in read_into(self._line, views):
+        for count in _read_into(self._line, views):
             self.received += count
 
     def end(self) -> None:
@@ -178,3 +194,42 @@ def _bytes_of(array: Array) -> memoryview:
 
 def _num_bytes(spec: Spec) -> int:
     return spec[0].itemsize * math.prod(spec[1])
+
+
+def _limit(line: socket.socket, option: int, seconds: float | None) -> None:
+    """Limit how long one may wait to receive (SO_RCVTIMEO) or send (SO_SNDTIMEO) anything. None: for ever."""
+    microseconds = 0 if seconds is None else max(1, int(min(seconds, _LONGEST_SECONDS) * 1e6))
+    line.setsockopt(socket.SOL_SOCKET, option, _TIME.pack(*divmod(microseconds, 1_000_000)))
+
+
+def _read_into(line: socket.socket, views: Sequence[memoryview]) -> Iterator[int]:
+    """Fill memory with what comes next. Yield the length of each piece as it comes."""
+    for view in views:
+        while view:
+            with _named(line, socket.SO_RCVTIMEO, "is silent"):
+                count = line.recv_into(view)
+            if not count:
+                raise ConnectionClosedError("the other side has closed the connection")
+            yield count
+            view = view[count:]
+
+
+def write(line: socket.socket, views: Sequence[bytes | memoryview]) -> None:
+    """Send bytes from where they lie in memory."""
+    *before, last = [view for view in views if view]
+    with _named(line, socket.SO_SNDTIMEO, "reads nothing"):
+        for view in before:
+            line.sendall(view, socket.MSG_MORE)  # small ones share a packet
+        line.sendall(last)
+
+
+@contextmanager
+def _named(line: socket.socket, option: int, what: str) -> Iterator[None]:
+    try:
+        yield
+    except BlockingIOError:
+        whole, part = _TIME.unpack(line.getsockopt(socket.SOL_SOCKET, option, _TIME.size))
+        seconds = round(whole + part / 1e6, 2)  # the kernel rounds up
+        raise ConnectionSilentError(f"the other side {what} for {seconds:g} s") from None
+    except OSError as error:
+        raise ConnectionClosedError(f"the connection is broken ({error})") from error

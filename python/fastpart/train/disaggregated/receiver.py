@@ -1,6 +1,6 @@
 """The receiver of a compute machine: a process between batch workers and compute workers.
 
-It is the coordinator of the batch workers, too. It takes their groups, completes them from its cache, and puts them
+It also is the coordinator of the batch workers. It takes their groups, completes them from its cache, and puts them
 into shared memory. Compute workers get a step when all of it is there, and say when they have copied it.
 """
 
@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import queue
+import signal
 import socket
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,15 +24,12 @@ import numpy as np
 from ... import _core
 from ...errors import TrainingError
 from ...runtime.reporting import RUN, Reports
-from .buffers import Buffer, BufferPool
 from .cache import Cache
 from .coordinator import Coordinator
-from .grouping import INTO
-from .messages import Kind, Link, MessageError
-from .peer import Peer
+from .groups import Buffer, BufferPool
+from .messages import ConnectionClosedError, ConnectionSilentError, Kind, Link, MessageError, framed
 from .rendezvous import admit, listen
 from .settings import Settings, Source
-from .wire import ConnectionClosedError
 
 COUNTS = ("remote_rows", "remote_bytes", "ungrouped_bytes", "cached_rows", "fetched_rows")
 MEMORY = "batch_worker_bytes"
@@ -57,6 +57,70 @@ class ReceivedGroup:
     buffer: Buffer
 
 
+class Peer:
+    """A process of the run. Messages to it wait in a queue, so that a process that reads nothing stops nobody.
+
+    Parameters
+    ----------
+    name : str
+        Its name in errors.
+    link : Link
+        The connection to it.
+    failed : callable
+        Called with the error if it reads nothing for too long.
+    pid : int, optional
+        Its process, if that may be killed: if it is on this machine, and hangs.
+
+    Attributes
+    ----------
+    silent_seconds : float
+        For how long it has sent nothing although it has work.
+    """
+
+    def __init__(
+        self, name: str, link: Link, failed: Callable[[TrainingError], None], pid: int | None = None
+    ) -> None:
+        self.name, self.link, self.pid = name, link, pid
+        self._failed, self._queue = failed, queue.SimpleQueue[bytes | None]()
+        self._heard, self.silent_seconds = 0, 0.0
+        self._sender = threading.Thread(target=self._send, daemon=True)
+        self._sender.start()
+
+    def post(self, content: Mapping[str, Any]) -> None:
+        """Send a message soon, as it is now."""
+        self._queue.put(framed(content))
+
+    def leave(self, seconds: float = 0) -> None:
+        """Send no more, and wait so long for what is under way."""
+        self._queue.put(None)
+        self._sender.join(seconds)
+
+    def _send(self) -> None:
+        try:
+            while (message := self._queue.get()) is not None:
+                self.link.write(message)
+        except ConnectionSilentError as error:
+            self._failed(TrainingError(f"{self.name} hangs: {error}"))
+        except ConnectionClosedError:  # the thread that receives also notices
+            pass
+
+    def look(self, seconds: float, has_work: bool) -> None:
+        """Note whether it has sent anything since the last look, some seconds ago.
+
+        Looks are counted, because a clock also runs while this process is stopped.
+        """
+        silent = has_work and self._heard == self.link.received
+        self.silent_seconds = self.silent_seconds + seconds if silent else 0.0
+        self._heard = self.link.received
+
+    def kill(self) -> None:
+        """Kill the process, once."""
+        assert self.pid is not None
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        self.pid = None
+
+
 class Receiver:
     """The receiver. All of its threads share its state under one lock, and send nothing while they hold it.
 
@@ -71,9 +135,12 @@ class Receiver:
     def __init__(self, source: Source, run: str) -> None:
         settings = source.settings
         self._settings, self._schedule, self._run = settings, source.schedule, run
-        self._pool = BufferPool(run, source.dtype, source.shape, source.edge_type)
+        self._layout, self._pool = source.layout, BufferPool(run, source.layout)
         source.refuse_large_cache()
-        self._cache = Cache(np.empty((source.capacity, *source.shape), source.dtype))
+        self._caches = [
+            Cache(np.empty((capacity, *shape), dtype))
+            for capacity, (dtype, shape) in zip(source.capacities, source.layout.types, strict=True)
+        ]
         self._changed = threading.Condition()
         self._coordinator = Coordinator((), settings.ahead)
         self._came: set[int] = set()
@@ -167,17 +234,21 @@ class Receiver:
         buffer = self._pool.take(message.content, message.specs)
         try:
             link.fill(buffer.arrays)
-            features, rows, *cached = buffer.arrays[: INTO + 1]
-            self._cache.fill(buffer.x, rows, len(features), *cached)
+            sent, cached = 0, 0
+            of_types = zip(self._caches, buffer.x, self._layout.rows(buffer.arrays), strict=True)
+            for cache, x, (features, rows, *slots) in of_types:
+                cache.fill(x, rows, len(features), *slots)
+                if x.shape[1:] != (0,):  # the type has features
+                    sent, cached = sent + len(features), cached + len(rows) - len(features)
         except BaseException:
             self._pool.take_back(buffer)
             raise
-        self._count(message.content, len(features), len(rows), message.num_bytes)
+        self._count(message.content, sent, cached, message.num_bytes)
         return ReceivedGroup(message.content, buffer)
 
-    def _count(self, content: Mapping[str, Any], sent: int, rows: int, num_bytes: int) -> None:
+    def _count(self, content: Mapping[str, Any], sent: int, cached: int, num_bytes: int) -> None:
         with self._changed:
-            numbers = (sent, num_bytes, content["ungrouped"], rows - sent, content["fetched"])
+            numbers = (sent, num_bytes, content["ungrouped"], cached, content["fetched"])
             self._counts.update(dict(zip(COUNTS, numbers, strict=True)))
             self._counts.update(dict(zip(MAKING, content["nanoseconds"], strict=True)))
             self._counts[MEMORY] = max(self._counts[MEMORY], content["bytes"])

@@ -22,9 +22,8 @@ from typing import Any
 from ... import _core
 from ...core.parsing import json_object
 from ...errors import TrainingError
-from .messages import Kind, Link
+from .messages import ConnectionClosedError, Kind, Link
 from .settings import Settings
-from .wire import ConnectionClosedError
 
 _START_SECONDS = 120.0
 _LOOK_SECONDS = 0.05

@@ -16,6 +16,7 @@ METHOD = Method(
     ArmadaOptions,
     driver="fastpart.train.disaggregated.launch:Driver",
     worker="fastpart.train.disaggregated.training:Worker",
+    types=True,
     defaults={"batch_size": 1000},
     without={
         "workers": "batches are made and computed by different processes: pass batch_workers, compute_workers",
@@ -45,18 +46,20 @@ def armada(source: PartitionSource, options: ArmadaOptions) -> TrainedModel:
         map all parts. ``"parts"``, as in the paper: a batch worker has ``hold`` parts in memory, samples over the edges
         between these, and reads each part once per epoch. So the batches depend on the parts, ``batch_workers`` and
         ``hold``.
+        A graph with types takes ``"global"``.
     hold : int, optional
         Parts that a batch worker holds at a time with ``order="parts"``. Default: as many as fit the memory.
     cache : float or str
         Rows of features that the compute workers of a machine cache: a share of the rows of a part of mean size, from 0
         to 1, or memory with its unit, such as ``"200M"``. Batch workers do not send them again. Losses stay the same.
+        In a graph with types it is the same share of each type that has features.
     policy : {"static", "lru"}
         Which rows these are: those that the most batches are predicted to have, or those that were used last, as in the
         paper. With ``"lru"`` each batch worker manages an equal part of the cache.
     ahead : int
         Steps that are made ahead of their use. Batch workers wait when there are so many.
     model
-        The model samples neighbours.
+        The model samples neighbours. Graphs with types take models for types.
 
     Returns
     -------

@@ -38,12 +38,41 @@ from .temporal import refuse_degrees, refuse_untimed, temporal_of
 from .traces import merge
 
 
-class Driver(driver.Driver):
+class LearningRows(driver.Driver):
+    """Starts workers that learn rows beside a network: those of types without features."""
+
+    dataset: Dataset
+
+    def prepare(self, launch: Launch, stack: ExitStack) -> None:
+        """Note the files of learned rows."""
+        if self.task.learned:
+            entries = learned_files(self.task.learned, self.dataset.partition.k)
+            launch.once(lambda: launch.folder.add(entries))
+
+    def finished(self, launch: Launch, trained: TrainedModel) -> TrainedModel:
+        """Return the result with its learned rows."""
+        learned = self.task.learned
+        return with_learned_rows(trained, launch.folder.path, learned) if learned else trained
+
+    def learned_needs(self, parts: int) -> list[Need]:
+        """Return what the learned rows of so many parts take, if there are any, with their Adam and the best ones."""
+        if not self.dataset.has_types:
+            return []
+        rows = self.dataset.rows_learned * parts // self.dataset.partition.k
+        return [
+            Need(
+                "learned rows and their Adam",
+                4 * number_bytes(self.options) * self.options.hidden * rows,
+                f"a smaller {arg('hidden')}",
+            )
+        ]
+
+
+class Driver(LearningRows):
     """Starts workers that make their batches ahead of their use, or by scheduled tasks."""
 
     synchronised = True
     any_workers = True
-    dataset: Dataset
     options: SampledOptions | ByteGNNOptions
 
     def __init__(
@@ -102,31 +131,11 @@ class Driver(driver.Driver):
             Need("packing the next epochs", packing, "a plan of all epochs"),
         ]
 
-    def _learned_needs(self, parts: int) -> list[Need]:
-        """Return what the learned rows of so many parts take, if there are any, with their Adam and the best ones."""
-        if not self.dataset.has_types:
-            return []
-        rows = self.dataset.rows_learned * parts // self.dataset.partition.k
-        return [
-            Need(
-                "learned rows and their Adam",
-                4 * number_bytes(self.options) * self.options.hidden * rows,
-                f"a smaller {arg('hidden')}",
-            )
-        ]
-
-    def prepare(self, launch: Launch, stack: ExitStack) -> None:
-        """Note the files of learned rows."""
-        if self.task.learned:
-            entries = learned_files(self.task.learned, self.dataset.partition.k)
-            launch.once(lambda: launch.folder.add(entries))
-
     def finished(self, launch: Launch, trained: TrainedModel) -> TrainedModel:
-        """Write the trace, if the user wants one, and return the result with its learned rows."""
+        """Write the trace, if the user wants one, and return the result."""
         if (trace := getattr(self.options, "trace", None)) is not None:
             launch.once(lambda: merge(launch.scratch, self.workers, trace))
-        learned = self.task.learned
-        return with_learned_rows(trained, launch.folder.path, learned) if learned else trained
+        return super().finished(launch, trained)
 
     def needs(self) -> tuple[Sequence[Need], Sequence[Need]]:
         """Return what each worker takes."""
@@ -155,5 +164,5 @@ class Driver(driver.Driver):
             Need("resident rows", resident if options.device == "cpu" else 0, f"a smaller {arg('resident')}"),
             Need("edges to cluster", clustered, "a model that samples neighbours"),
             *self._plan_needs(),
-            *self._learned_needs(parts),
+            *self.learned_needs(parts),
         ], ()

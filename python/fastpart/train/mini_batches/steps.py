@@ -18,7 +18,8 @@ from ...errors import ParameterError, arg
 from ...loading import Batch as Loaded
 from ...loading import Loader, Trace, TypedBatch
 from ...loading.fetching import Fetching
-from ...loading.remote import RowFiles, fetching_of
+from ...loading.remote import fetching_of
+from ...loading.row_files import RowFiles
 from ...partitions.loader_options import FetchingOptions
 from ...partitions.seeds import owner_of, seeds_of
 from ...partitions.types import ONLY_RELATION, ONLY_TYPE, type_names
@@ -143,24 +144,20 @@ class LoaderSteps:
         self._loader.close()
 
     def _step(self, batch: Loaded | TypedBatch) -> Step:
-        assert batch.y is not None
-        if isinstance(batch, TypedBatch):
-            degree, inputs, x = None, batch.rows_dict, batch.x_dict
-        else:
-            assert batch.x is not None
-            degree, inputs, x = (
-                degrees_of(batch, self._topology),
-                {ONLY_TYPE: batch.rows},
-                {ONLY_TYPE: batch.x},
-            )
-        return Step(
-            graphs=layers_of(batch, device(), degree),
-            inputs=inputs,
-            rows=torch.arange(batch.batch_size),
-            count=batch.global_size,
-            x=x,
-            y=batch.y,
-        )
+        return step_of(batch, self._topology)
+
+
+def step_of(batch: Loaded | TypedBatch, topology: _core.Topology) -> Step:
+    """Return the step of a batch with labels."""
+    assert batch.y is not None
+    return Step(
+        graphs=layers_of(batch, device(), degrees_of(batch, topology) if isinstance(batch, Loaded) else None),
+        inputs=batch.by_name("rows"),
+        rows=torch.arange(batch.batch_size),
+        count=batch.global_size,
+        x=batch.by_name("x"),
+        y=batch.y,
+    )
 
 
 def degrees_of(batch: Loaded, topology: _core.Topology) -> Callable[[], Tensor]:

@@ -218,10 +218,10 @@ class Worker:
         """Add the gradients of a step, and return the sum of its losses here."""
         return self._backward(step) if len(step.rows) or self.learner.normalises else 0.0
 
-    def _backward(self, step: Step) -> float:
+    def _backward(self, step: Step, retain_graph: bool = False) -> float:
         logits = self._logits(step)
         loss = step.weighted(self.learner.criterion.losses(logits, self._labels(step))).sum()
-        (loss / step.count).backward()
+        (loss / step.count).backward(retain_graph=retain_graph)
         return loss.item()
 
     def _logits(self, step: Any) -> Tensor:

@@ -157,6 +157,8 @@ def attends(model: ModelSource) -> bool:
 def may_take_edges(model: ModelSource, task: Task) -> bool:
     """Return whether a model may take features of edges. What a function returns is not known before it is made."""
     kind = _type(model)
+    if isinstance(task, TypedTask):
+        return bool(task.edge_widths) and getattr(kind, "edge_attr", True)
     if not task.edge_features:
         return False
     if issubclass(kind, Network):

@@ -80,7 +80,7 @@ class TypedNetwork(nn.Module):
     projects : bool
         Whether a linear map of each type brings all rows to ``hidden`` numbers (per head) before the first layer.
     edge_attr : bool
-        Whether it takes the features of in-edges.
+        Whether it takes the features of in-edges. The class says whether it may.
     types : list of tuple of str
         The types whose rows each layer reads, the first layer first, and those that the last one returns.
     input_widths : dict of int

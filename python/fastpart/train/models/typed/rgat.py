@@ -88,6 +88,8 @@ class RelationalAttention(nn.Module):
 class RGAT(TypedNetwork):
     """The sources of each relation weighted by attention. ``hidden`` is the width of each head."""
 
+    edge_attr = True
+
     def __init__(self, task: TypedTask, options: Options) -> None:
         super().__init__(task, options)
         self.edge_attr = bool(task.edge_widths)
