@@ -16,8 +16,7 @@ import numpy.typing as npt
 from .. import _core
 from ..core import parameters
 from ..core.folders import below
-from ..core.forks import before_polars_threads
-from ..core.frames import pl
+from ..core.frames import before_polars_threads, pl
 from ..core.options import Options, RunOptions, run_options, with_options
 from ..core.outputs import Owner, replaceable
 from ..core.pairs import hashed, mixed

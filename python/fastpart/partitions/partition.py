@@ -25,7 +25,7 @@ from .caps import Cap, cap_of_parts, frozen
 from .methods import Loadable, Savable
 from .parts import EdgePartData, PartData, Parts, VertexPartData
 from .results import Evaluation
-from .stored_ids import IDS, stored_ids
+from .stored_graph import IDS, stored_ids
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -18,8 +18,7 @@ from ..core.notes import log
 from ..core.parameters import StrPath, one_line, output, shown, sized
 from ..measures.compare import Comparison
 from ..measures.compare.comparison import REPORTS
-from ..measures.compare.merging import merged
-from ..measures.compare.outcomes import MEASURES, TITLES
+from ..measures.compare.outcomes import MEASURES, TITLES, merged
 from .look import DARK, LIGHT, printable
 from .text import MOST_ROWS, columns_of, conditions_of, measure_text
 

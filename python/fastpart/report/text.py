@@ -11,8 +11,7 @@ from ..core.frames import pl
 from ..core.parameters import one_line
 from ..core.protocols import MOST_COLUMNS
 from ..measures.compare import Comparison
-from ..measures.compare.merging import RATIOS
-from ..measures.compare.outcomes import BOUNDED, COST, MEASURES, TITLES, TRAFFIC
+from ..measures.compare.outcomes import BOUNDED, COST, MEASURES, RATIOS, TITLES, TRAFFIC
 from ..partitions.results import Evaluation
 
 MANY = 10_000

@@ -5,19 +5,24 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterable, Mapping
+from filecmp import clear_cache, cmp
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .. import _core
-from ..core.forks import before_polars_threads
+from ..core.finite import not_finite
+from ..core.folders import below, leads_out
+from ..core.frames import before_polars_threads
 from ..core.options import RunOptions
+from ..core.parameters import one_line
 from ..core.parsing import named
-from ..core.rows import Rows
+from ..core.rows import Array, Rows
 from ..core.standardising import STATISTICS
+from ..errors import GraphWarning, warn
 from ..graphs.graph import Graph
-from ..graphs.graph_directory import EDGES
+from ..graphs.graph_directory import EDGES, GraphDirectory
 from ..graphs.types import TypedRanges
 from ..machines.partitioning import Place
 from ..machines.parts import WrittenParts
@@ -26,7 +31,7 @@ from ..partitions.part_files import MANIFEST
 from ..partitions.partition import EdgePartition, Partition, VertexPartition
 from ..partitions.parts import PART, part_name
 from ..partitions.results import Evaluation
-from ..partitions.stored_ids import store_ids
+from ..partitions.stored_graph import store_ids
 from .arrays import (
     IDS,
     Gathering,
@@ -40,8 +45,6 @@ from .arrays import (
 from .contents import Contents
 from .edge_splits import write_edge_splits
 from .manifest import Listing, as_json, manifest_bytes, replaced_files
-from .not_finite import NotFinite
-from .reusing import keep_unchanged
 from .schemas import CODED, SCHEMA, TYPED, caps_of
 
 RUN_OPTIONS = "run.toml"
@@ -293,3 +296,87 @@ def _put(file: Path, content: bytes) -> None:
     """Write a file of a directory that is still under its temporary name."""
     with named(file):
         file.write_bytes(content)
+
+
+_NUMBERS = {"edge_ids.npy", "edge_reverse.npy", "halo_rows.npy"}
+"""Files with numbers that records and vertices have elsewhere: in the list of records, in other parts."""
+
+
+def keep_unchanged(inside: Path, target: Path, partition: Partition) -> list[int]:
+    """Link the files of ``target`` that ``inside`` has with the same content, and return the parts that differ.
+
+    Ids of records do not count: those of the second directions of edges grow with the number of records. Nor do the
+    rows of the halo: they shift where a vertex enters or leaves another part.
+    A file that is kept has its old inode and time of change, so a copy of the directory is updated without it.
+    """
+    clear_cache()
+    return [
+        part
+        for part, old in enumerate(partition.parameters["old_parts"])
+        if not _keep(inside / part_name(part), None if old is None else target / part_name(old))
+    ]
+
+
+def _keep(new: Path, old: Path | None) -> bool:
+    """Link the equal files of the folder of a part. Return whether nothing but numbers differs."""
+    names = set(below(new))
+    if old is None or not (old / PART).is_file():
+        return False
+    kept = {name for name in names if not leads_out(old / name, old.parent) and _link(old / name, new / name)}
+    return names - _NUMBERS == set(below(old)) - _NUMBERS and names - kept <= _NUMBERS
+
+
+def _link(old: Path, new: Path) -> bool:
+    """Put a link to the old file in the place of the new one, if they are equal. Return whether they are."""
+    with named(old):
+        if old.is_symlink() or not old.is_file() or not cmp(old, new, shallow=False):
+            return False
+    link = new.with_name(f".{new.name}.kept")
+    try:
+        os.link(old, link)
+    except OSError:  # the file system has no links: the new file is as good
+        return True
+    os.replace(link, new)
+    return True
+
+
+class NotFinite:
+    """The rows of an array that hold NaN or an infinite number."""
+
+    def __init__(self, array: Gathering) -> None:
+        self._array = array
+        self._seen = self._count = self._first = 0
+
+    def add(self, chunk: Array) -> None:
+        """Look at the next rows."""
+        found = not_finite(chunk)
+        if len(found):
+            self._first = self._first if self._count else self._seen + int(found[0])
+            self._count += len(found)
+        self._seen += len(chunk)
+
+    def warn(self, graph: Graph) -> None:
+        """Warn of the rows, if there are any, and name the first one."""
+        if not self._count:
+            return
+        folder, key = self._array.name.rpartition("/")[0], self._array.key
+        kind, _, name = folder.partition("/")
+        about = f"{kind[:-1]} {name!r}: " if folder else ""
+        first = f"record {self._first}"
+        if key == "features":
+            first = f"vertex {self._first}{_own_id(graph, name, self._first)}"
+        rows = "the row of" if self._count == 1 else f"{self._count} rows, the first of them of"
+        warn(
+            f"{about}{key}: {rows} {first} has NaN or infinite numbers. A network has no outputs where they reach. "
+            "Replace them before you train",
+            GraphWarning,
+        )
+
+
+def _own_id(graph: Graph, of_type: str, vertex: int) -> str:
+    """Return the id that a vertex of a type had in tables, in parentheses. Nothing if it had none."""
+    if graph.directory is None:
+        return ""
+    directory = GraphDirectory(graph.directory)
+    own = directory.own_id(of_type or next(iter(directory.types)), vertex)
+    return "" if own is None else f" (id {one_line(str(own), 40)!r})"

@@ -17,8 +17,8 @@ from ..core.options import RunOptions
 from ..core.parameters import shown
 from ..core.vertex_tables import InOrder
 from ..errors import ParameterError, arg
-from ..graphs.directory_data import found_in
 from ..graphs.graph import Graph
+from ..graphs.graph_directory import found_in
 from ..graphs.types import TypedRanges
 from ..partitions.saved import SavedData
 from .contents import Contents, Given

@@ -16,8 +16,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..core import parameters
-from ..core.forks import before_polars_threads
-from ..core.frames import pl
+from ..core.frames import before_polars_threads, pl
 from ..core.options import Options, with_options
 from ..core.outputs import Owner, replaceable
 from ..core.parameters import StrPath, regular, shown
@@ -26,7 +25,7 @@ from ..core.protocols import Assignment
 from ..errors import ParameterError
 from ..graphs.graph_directory import GraphDirectory
 from ..graphs.staging import beside
-from ..graphs.table_output import write_table
+from ..graphs.tables import write_table
 from ..partitions.partition import EdgePartition
 from .loading import open_partition
 

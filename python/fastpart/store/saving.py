@@ -11,8 +11,7 @@ from typing import Any, NamedTuple, Self
 
 from .. import _core
 from ..core import parameters
-from ..core.forks import before_polars_threads
-from ..core.frames import pl
+from ..core.frames import before_polars_threads, pl
 from ..core.options import RunOptions
 from ..core.outputs import Owner
 from ..core.parameters import StrPath, shown

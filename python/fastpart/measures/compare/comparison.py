@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.calls import called_well
 from ...core.frames import pl
 from ...core.parameters import PICTURES, TABLES, StrPath
-from .merging import merged, ratios_of
-from .outcomes import SCHEMA, Outcome, table_of, types_of
+from .outcomes import SCHEMA, Outcome, merged, ratios_of, table_of, types_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

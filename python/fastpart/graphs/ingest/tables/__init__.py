@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ....core.forks import before_polars_threads
-from ....core.frames import pl
+from ....core.frames import before_polars_threads, pl
 from ....core.parameters import shown
 from ....core.row_groups import refuse_large
 from ....errors import EdgeFileChangedError, GraphFormatError
