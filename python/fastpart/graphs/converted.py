@@ -14,7 +14,7 @@ from .. import _core
 from ..core.file_states import state_of
 from ..core.notes import log
 from ..core.options import RunOptions
-from ..core.parameters import Directedness, Layout, choice, integer, mark, shown
+from ..core.parameters import Directedness, Layout, mark, shown
 from ..errors import (
     EdgeFileChangedError,
     FastpartError,
@@ -29,9 +29,8 @@ from .convert.inputs import Files, one_kind, spooled, unpacked
 from .convert.weights import weight_source
 from .directory_opening import open_directory
 from .ends import Pair, ends_of
-from .graph import LAYOUTS, REOPENING, Graph, open_records
+from .graph import REOPENING, Graph, check_words, checked_sizes, open_records
 from .graph_directory import EDGES
-from .sidecars import DIRECTEDNESS
 from .tables import Table, kinds_of
 from .weights import Weights
 
@@ -56,15 +55,8 @@ class Given:
     weights: Any = None
 
     def __post_init__(self) -> None:
-        if self.num_vertices is not None:
-            integer("num_vertices", self.num_vertices, 0, 2**32 - 1)
-        if self.max_vertices is not None:
-            integer("max_vertices", self.max_vertices, 1, 2**32 - 1)
-        if self.directedness is not None:
-            choice("directedness", self.directedness, DIRECTEDNESS)
-        if self.layout is not None:
-            choice("layout", self.layout, LAYOUTS)
-        choice("io", self.io, ("mmap", "read"))
+        checked_sizes(self.num_vertices, self.max_vertices)
+        check_words(self.directedness, self.layout, self.io)
         mark("comments", self.comments)
 
     def refuse(self, name: str, why: str) -> None:

@@ -103,14 +103,14 @@ def file_in(folder: Path, name: str) -> Path:
 def id_tables(folder: Path, typed: TypedRanges | None, n: int) -> tuple[IdTable, ...]:
     """Return the ids of all types that a directory holds below ``ids``. None where some type has none."""
     if typed is None:
-        files = sorted(file_in(folder, "ids").glob("*.parquet"))
-        if len(files) != 1:
-            return ()
-        return (IdTable.of(files[0].stem, 0, n, file_in(folder, f"ids/{files[0].name}")),)
-    of_types = [(each, file_in(folder, f"ids/{each.name}.parquet")) for each in typed.types]
-    if not all(file.is_file() for _, file in of_types):
+        known = [(file.stem, 0, n) for file in sorted(file_in(folder, "ids").glob("*.parquet"))]
+        known = known if len(known) == 1 else []
+    else:
+        known = [(each.name, each.first, each.n) for each in typed.types]
+    files = [file_in(folder, f"ids/{name}.parquet") for name, _, _ in known]
+    if not all(file.is_file() for file in files):
         return ()
-    return tuple(IdTable.of(each.name, each.first, each.n, file) for each, file in of_types)
+    return tuple(IdTable.of(*each, file) for each, file in zip(known, files, strict=True))
 
 
 class GraphDirectory:
@@ -285,20 +285,14 @@ def found_in(folder: Path, typed: TypedRanges | None) -> dict[str, Any]:
 
     A value is a file, or a mapping with one for each type or relation that has it if the graph has types.
     """
-    if typed is None:
-        files: dict[str, Any] = {name: file_in(folder, file) for name, file in OF_VERTICES.items()}
-        files |= {
-            "edge_features": file_in(folder, RELATION_FILES["features.npy"]),
-            "edge_times": _times(folder),
-        }
-        return {name: file for name, file in files.items() if file.is_file()}
-    types = [each.name for each in typed.types]
+    types = [""] if typed is None else [each.name for each in typed.types]
+    relations = [""] if typed is None else typed.names
+    features = RELATION_FILES["features.npy"] if len(relations) == 1 else "features.npy"
     found: dict[str, Any] = {name: _files(folder, "types", types, file) for name, file in OF_VERTICES.items()}
-    own = RELATION_FILES if len(typed.names) == 1 else {}
-    features = own.get("features.npy", "features.npy")
-    found["edge_features"] = _files(folder, "relations", typed.names, features)
-    found["edge_times"] = _times_of(_times(folder), typed)
-    return {name: files for name, files in found.items() if files}
+    found["edge_features"] = _files(folder, "relations", relations, features)
+    found["edge_times"] = _times_of(file_in(folder, f"{EDGES}.times.npy"), typed)
+    there = {name: files for name, files in found.items() if files}
+    return there if typed else {name: files[""] for name, files in there.items()}
 
 
 def _files(folder: Path, kind: str, names: Sequence[str], file: str) -> Mapping[str, Path]:
@@ -308,18 +302,17 @@ def _files(folder: Path, kind: str, names: Sequence[str], file: str) -> Mapping[
     return {name: file for name, file in files.items() if file.is_file()}
 
 
-def _times(folder: Path) -> Path:
-    return file_in(folder, f"{EDGES}.times.npy")
-
-
-def _times_of(file: Path, typed: TypedRanges) -> dict[str, Any]:
+def _times_of(file: Path, typed: TypedRanges | None) -> dict[str, Any]:
     """Return the times of the relations that have any."""
     if not file.is_file():
         return {}
+    if typed is None:
+        return {"": file}
     times = mapped(file)
     of = {each.name: times[each.first : each.range.stop] for each in typed.relations}
-    return {name: rows for name, rows in of.items() if _any_time(rows)}
-
-
-def _any_time(times: Any) -> bool:
-    return any((times[start : start + _BLOCK] != _NO_TIME).any() for start in range(0, len(times), _BLOCK))
+    blocks = {name: range(0, len(rows), _BLOCK) for name, rows in of.items()}
+    return {
+        name: rows
+        for name, rows in of.items()
+        if any((rows[start : start + _BLOCK] != _NO_TIME).any() for start in blocks[name])
+    }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable
 from filecmp import clear_cache, cmp
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,6 @@ from .arrays import (
     arrays_of_type,
     count_types,
     described,
-    plain_arrays,
 )
 from .contents import Contents
 from .edge_splits import write_edge_splits
@@ -178,11 +178,8 @@ def _write_parts(
         _write_sizes(inside, sizes)
     listing.add()
     write = _Rows(inside, sizes, listing, options, graph)
-    if graph._typed is not None:
-        return entries | _write_typed(write, graph._typed, contents)
-    entries |= write.all(plain_arrays(contents))
-    coded = _describe_features(inside, contents, entries)
-    return entries | coded | ({"schema": CODED} if coded else {})
+    sizes_of_graph = graph.num_vertices, graph.num_edges, graph.directedness
+    return entries | _write_rows(write, graph._typed or TypedRanges.without_names(*sizes_of_graph), contents)
 
 
 def _count_types(inside: Path, typed: TypedRanges, sizes: list[Sizes]) -> dict[str, Any]:
@@ -200,46 +197,47 @@ def _write_sizes(inside: Path, sizes: list[Sizes]) -> None:
         _put(inside / part_name(index) / PART, as_json(size))
 
 
-def _write_typed(write: _Rows, typed: TypedRanges, contents: Contents) -> dict[str, Any]:
+def _write_rows(write: _Rows, typed: TypedRanges, contents: Contents) -> dict[str, Any]:
     """Write the rows of each type and relation, and return the entries of the manifest."""
+    written: dict[str, dict[str, Rows]] = defaultdict(dict)
+    for number, each in enumerate(typed.types):
+        written[_above("types", each.name)] |= write.all(arrays_of_type(typed, number, contents))
+    for of in typed.edge_types:
+        written[_above("relations", of.relation.name)] |= write.all(arrays_of_relation(typed, of, contents))
+    entries, is_coded = {above: described(rows) for above, rows in written.items()}, False
+    for of_each, names, kind, columns in (
+        (contents.of_types, ("features", "halo_features"), "types", COLUMNS),
+        (contents.of_relations, ("edge_features",), "relations", EDGE_COLUMNS),
+    ):
+        for name, data in of_each.items():
+            if data.features is not None:
+                above, coded = _above(kind, name), data.features.coded
+                _put_beside(write.inside / above / STATISTICS, data.features.statistics)
+                if coded is not None:
+                    _put_beside(write.inside / above / columns, coded.columns)
+                    known = [each for each in names if each in entries[above]]
+                    entries[above] |= dict.fromkeys(known, coded.described())
+                    is_coded = True
+    if not typed.types[0].name:
+        return entries[""] | ({"schema": CODED} if is_coded else {})
     content = typed.content
-    for number, entry in enumerate(content["types"]):
-        of_type = contents.of_types[entry["name"]]
-        entry |= write.all(arrays_of_type(typed, number, of_type))
-        entry |= _describe_features(write.inside, of_type, entry, f"types/{entry['name']}/")
-    entries = {entry["name"]: entry for entry in content["relations"]}
-    for each in typed.edge_types:
-        of_relation = contents.of_relations[each.relation.name]
-        entries[each.relation.name] |= write.all(arrays_of_relation(typed, each, of_relation))
-    for name, entry in entries.items():
-        entry |= _describe_features(write.inside, contents.of_relations[name], entry, f"relations/{name}/")
+    for kind, of_kind in content.items():
+        for entry in of_kind:
+            entry |= entries[_above(kind, entry["name"])]
     return content
 
 
-def _describe_features(
-    inside: Path, contents: Contents, described: Mapping[str, Any], above: str = ""
-) -> dict[str, Any]:
-    """Write what coded or standardised features are read with, and return the entries of coded ones."""
-    entries: dict[str, Any] = {}
-    for features, names, columns in (
-        (contents.features, ("features", "halo_features"), COLUMNS),
-        (contents.edge_features, ("edge_features",), EDGE_COLUMNS),
-    ):
-        if features is None:
-            continue
-        coded = features.coded
-        for file, array in {
-            columns: None if coded is None else coded.columns,
-            STATISTICS: features.statistics,
-        }.items():
-            if array is not None:
-                target = inside / f"{above}{file}"
-                with named(target):
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    np.save(target, array)
-        if coded is not None:
-            entries |= dict.fromkeys([name for name in names if name in described], coded.described())
-    return entries
+def _above(kind: str, name: str) -> str:
+    """Return the folder of a type or a relation in that of a part, and in the directory."""
+    return f"{kind}/{name}/" if name else ""
+
+
+def _put_beside(file: Path, array: Any) -> None:
+    """Write an array that stored features are read with, if there is one."""
+    if array is not None:
+        with named(file):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            np.save(file, array)
 
 
 class _Rows:
@@ -252,14 +250,14 @@ class _Rows:
         self._listing, self._options = listing, options
         self._graph, self._looked_at = graph, list[Rows]()
 
-    def all(self, arrays: Iterable[Gathering]) -> dict[str, Any]:
-        """Write arrays, and return their entries of the manifest."""
+    def all(self, arrays: Iterable[Gathering]) -> dict[str, Rows]:
+        """Write arrays, and return their rows by the entries of the manifest."""
         written = {}
         for array in arrays:
             self._write(array)
             self._listing.add()
             written[array.key] = array.rows
-        return described(written)
+        return written
 
     def _write(self, array: Gathering) -> None:
         folders = [self.inside / part_name(index) for index in range(len(self._sizes))]
