@@ -17,7 +17,7 @@ import numpy.typing as npt
 from .. import _core
 from ..core import parameters
 from ..core.folders import below
-from ..core.outputs import Owner, held, replaceable
+from ..core.outputs import Owner, held, new_folder, replaceable
 from ..core.parameters import Progress, StrPath, shown
 from ..core.parsing import named
 from ..errors import GraphFormatError, ParameterError, arg, code
@@ -123,16 +123,11 @@ def directory(
     holds = held(source.manifest, kinds)
     with Owner(target):
         owned = replaceable(target, marker, earlier, "an earlier export", holds, overwrite)
-        atomic = _core.AtomicDir(target, owned)
-        try:
-            inside = Path(atomic.path)
+        with new_folder(target, owned) as inside:
             yield target, inside
             content = json.loads((inside / marker).read_bytes())
             files = [name for name in below(inside) if name != marker]
             write_json(inside / marker, content | {"holds": holds, "files": files})
-            atomic.commit()
-        finally:
-            atomic.discard()
 
 
 def write_json(file: Path, content: dict[str, Any]) -> None:

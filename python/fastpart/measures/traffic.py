@@ -24,10 +24,8 @@ from ..graphs.vertex_splits import of_type, splits_by_type, typed_splits
 from ..partitions.loader_options import EpochOptions, Fanouts
 from ..partitions.part_rows import typed_of
 from ..partitions.partition import (
-    EdgePartition,
     VertexPartition,
     partition_given,
-    vertex_partition_of,
 )
 from ..partitions.seeds import Seeds, seeds_of
 from ..partitions.types import edge_keys, type_names, types_with
@@ -354,9 +352,9 @@ def _of_directory(
 def _partition(given: Any, graph: Graph | None) -> VertexPartition:
     """Open what is given."""
     given = partition_given(given, graph)
-    if isinstance(given, EdgePartition):
+    if not isinstance(given, VertexPartition):
         raise ParameterError("partition: batches are of vertices. Pass a partition of the vertices")
-    return given if isinstance(given, VertexPartition) else vertex_partition_of(given)
+    return given
 
 
 @dataclass(frozen=True)

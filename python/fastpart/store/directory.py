@@ -17,6 +17,7 @@ from ..core.finite import not_finite
 from ..core.folders import below, leads_out
 from ..core.frames import before_polars_threads
 from ..core.options import RunOptions
+from ..core.outputs import new_folder
 from ..core.parameters import one_line
 from ..core.parsing import named
 from ..core.rows import Array, Rows
@@ -81,38 +82,35 @@ def write_directory(
     ``run_options`` is the content of a file with the options of the command that made the partition.
     """
     manifest: dict[str, Any] = {"schema": SCHEMA, "fastpart": _core.__version__, **identity(partition)}
-    directory = _core.AtomicDir(target, replaced_files(target))
     workers: WrittenParts | None = None
     try:
-        inside = Path(directory.path)
-        listing = Listing(inside, options)
-        _core.write_npy(inside / "assignment.npy", partition.assignment, options)
-        if run_options is not None:
-            _put(inside / RUN_OPTIONS, run_options)
-        if graph is not None and evaluation is not None and contents is not None:
-            manifest |= _describe(graph, evaluation, options)
-            if place is not None:
-                given = (partition.assignment, partition.k, contents.halo_hops)
-                workers = WrittenParts(place, graph, *given)
-            manifest |= _write_parts(inside, partition, graph, contents, options, listing, workers)
-            if isinstance(partition, VertexPartition):
-                manifest |= store_ids(inside, graph._id_tables)
-            buffer = io.BytesIO()
-            before_polars_threads("metrics.parquet")
-            evaluation.parts.write_parquet(buffer)
-            _put(inside / "metrics.parquet", buffer.getvalue())
-            if partition.algorithm == "update":
-                manifest["changed_parts"] = keep_unchanged(inside, target, partition)
-            graph.check_unchanged()
-        listing.add()
-        _put(inside / MANIFEST, manifest_bytes(manifest | {"files": listing.files}))
-        directory.commit()
+        with new_folder(target, replaced_files(target)) as inside:
+            listing = Listing(inside, options)
+            _core.write_npy(inside / "assignment.npy", partition.assignment, options)
+            if run_options is not None:
+                _put(inside / RUN_OPTIONS, run_options)
+            if graph is not None and evaluation is not None and contents is not None:
+                manifest |= _describe(graph, evaluation, options)
+                if place is not None:
+                    given = (partition.assignment, partition.k, contents.halo_hops)
+                    workers = WrittenParts(place, graph, *given)
+                manifest |= _write_parts(inside, partition, graph, contents, options, listing, workers)
+                if isinstance(partition, VertexPartition):
+                    manifest |= store_ids(inside, graph._id_tables)
+                buffer = io.BytesIO()
+                before_polars_threads("metrics.parquet")
+                evaluation.parts.write_parquet(buffer)
+                _put(inside / "metrics.parquet", buffer.getvalue())
+                if partition.algorithm == "update":
+                    manifest["changed_parts"] = keep_unchanged(inside, target, partition)
+                graph.check_unchanged()
+            listing.add()
+            _put(inside / MANIFEST, manifest_bytes(manifest | {"files": listing.files}))
         if workers is not None:
             workers.remove()
     finally:
         if workers is not None:
             workers.close()
-        directory.discard()
 
 
 def _describe(graph: Graph, evaluation: Evaluation, options: RunOptions) -> dict[str, Any]:

@@ -135,29 +135,16 @@ def table_of(outcomes: Iterable[Outcome], graphs: bool = False) -> pl.DataFrame:
 
 def types_of(outcomes: Iterable[Outcome]) -> pl.DataFrame | None:
     """Return one row per outcome and type of vertices, or None if no outcome has types. Measures it lacks are null."""
-    frames = [(each.row, each.types) for each in outcomes if each.types is not None]
-    if not frames:
-        return None
-    columns = {name: dtype for _, frame in frames for name, dtype in frame.schema.items()}
-    of_outcome = [(row["algorithm"], row["k"]) for row, frame in frames for _ in range(len(frame))]
-    return pl.DataFrame(
-        [
-            pl.Series("algorithm", [algorithm for algorithm, _ in of_outcome], pl.String),
-            pl.Series("k", [k for _, k in of_outcome], pl.Int64),
-            *(
-                pl.Series(
-                    name,
-                    [
-                        value
-                        for _, frame in frames
-                        for value in (frame[name] if name in frame.columns else [None] * len(frame))
-                    ],
-                    dtype,
-                )
-                for name, dtype in columns.items()
-            ),
-        ]
-    )
+    frames = [
+        each.types.select(
+            pl.lit(each.row["algorithm"], pl.String).alias("algorithm"),
+            pl.lit(each.row["k"], pl.Int64).alias("k"),
+            "*",
+        )
+        for each in outcomes
+        if each.types is not None
+    ]
+    return pl.concat(frames, how="diagonal") if frames else None
 
 
 RATIOS = ("cut_ratio", "rf", "halo_rf", "seconds", "bytes_per_vertex")

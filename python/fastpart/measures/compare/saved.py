@@ -168,22 +168,16 @@ def _by_type(name: str, content: Any, columns: dict[str, str]) -> pl.DataFrame:
     if not isinstance(content, dict) or not all(isinstance(values, list) for values in content.values()):
         raise FastpartError(f"{name}: expected the columns of a table")
     more = [column for column in content if column in OPTIONAL or column.startswith(TRAFFIC)]
+
+    def checked(column: str, dtype: str, value: Any) -> Any:
+        return None if value is None and column in more else _CHECKS[dtype](column, value)
+
     return pl.DataFrame(
         [
-            *(
-                pl.Series(
-                    column, [_CHECKS[dtype](column, value) for value in content[column]], getattr(pl, dtype)
-                )
-                for column, dtype in columns.items()
-            ),
-            *(
-                pl.Series(
-                    column,
-                    [None if value is None else _measure(column, value) for value in content[column]],
-                    pl.Float64,
-                )
-                for column in more
-            ),
+            pl.Series(
+                column, [checked(column, dtype, value) for value in content[column]], getattr(pl, dtype)
+            )
+            for column, dtype in (columns | dict.fromkeys(more, "Float64")).items()
         ]
     )
 

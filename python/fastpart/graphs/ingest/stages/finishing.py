@@ -16,6 +16,7 @@ import numpy.typing as npt
 from .... import _core
 from ....core.folders import below
 from ....core.notes import log
+from ....core.outputs import new_folder
 from ....core.pairs import distinct, mixed
 from ....errors import GraphFormatError
 from ...graph import Graph, open_records
@@ -136,11 +137,7 @@ def _write_weights(job: Job, records: list[Records], graph: Graph) -> dict[str, 
         return None
     target = Weights.beside(job.graph / "edges.bin")
     raw = np.memmap(job.path("weights.f64"), "<f8", "w+", shape=(graph.num_edges,))
-    for each, file in zip(records, files, strict=True):
-        given = np.load(file, mmap_mode="r") if file.exists() else None
-        for start in range(0, each.m, _BLOCK):
-            stop = min(start + _BLOCK, each.m)
-            raw[each.first + start : each.first + stop] = 1 if given is None else given[start:stop]
+    _combine(records, files, raw, 1)
     values, scale = scaled(raw, "weight")
     if not values.any():
         names = ", ".join(
@@ -166,14 +163,17 @@ def _write_times(job: Job, records: list[Records]) -> None:
     m = records[-1].first + records[-1].m
     with replacing(job.graph / "edges.bin.times.npy") as new:
         times = np.lib.format.open_memmap(new, "w+", "<i8", (m,))
-        for each, file in zip(records, files, strict=True):
-            given = np.load(file, mmap_mode="r") if file.exists() else None
-            for start in range(0, each.m, _BLOCK):
-                stop = min(start + _BLOCK, each.m)
-                times[each.first + start : each.first + stop] = (
-                    np.iinfo(np.int64).min if given is None else given[start:stop]
-                )
+        _combine(records, files, times, np.iinfo(np.int64).min)
         times.flush()
+
+
+def _combine(records: list[Records], files: list[Path], rows: npt.NDArray[Any], missing: int) -> None:
+    """Write rows of all relations one after the other. ``missing`` stands for those of relations without a file."""
+    for each, file in zip(records, files, strict=True):
+        given = np.load(file, mmap_mode="r") if file.exists() else None
+        for start in range(0, each.m, _BLOCK):
+            stop = min(start + _BLOCK, each.m)
+            rows[each.first + start : each.first + stop] = missing if given is None else given[start:stop]
 
 
 def _write_shards(job: Job, count: int, records: list[Records]) -> list[str]:
@@ -216,20 +216,16 @@ def _at_top(name: str, kind: str, known: Mapping[str, str]) -> str:
 
 def _place(job: Job, names: Mapping[str, Path], described: dict[str, Any]) -> None:
     """Put the directory in its place, in one step. Until then the work folder keeps every file."""
-    target = _core.AtomicDir(job.out, [Path(name) for name in job.owned])
-    try:
+    with new_folder(job.out, job.owned) as target:
         for name, file in names.items():
-            there = Path(target.path) / name
+            there = target / name
             there.parent.mkdir(parents=True, exist_ok=True)
             try:
                 os.link(file, there)
             except OSError:  # a file system without links
                 shutil.copyfile(file, there)
         content = json.dumps({**described, "files": sorted(names)}, indent=1)
-        _core.write_file(Path(target.path) / MARKER, content.encode())
-        target.commit()
-    finally:
-        target.discard()
+        _core.write_file(target / MARKER, content.encode())
 
 
 COUNTED = 1 << 20
