@@ -158,6 +158,16 @@ def missing(system: str, error: ModuleNotFoundError) -> ModuleNotFoundError:
     )
 
 
+def torch_for(system: str, source: Source) -> Any:
+    """Return torch. Refuse features of a dtype that it lacks."""
+    try:
+        import torch
+    except ModuleNotFoundError as error:
+        raise missing(system, error) from None
+    source.refuse_foreign_types(torch)
+    return torch
+
+
 def require(system: str) -> None:
     """Refuse an export whose library is not installed, before what is exported is made."""
     library = {"dgl": "dgl", "glt": "torch", "pyg": "torch"}.get(system)

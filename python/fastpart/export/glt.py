@@ -20,7 +20,7 @@ from ..partitions.partition import PartitionSource
 from ..partitions.parts import VertexPartData
 from ..store.caches import has_caches, read_cache
 from .by_id import BY_ID, WholeGraph, in_coo, save, scratch
-from .common import Array, Counter, Source, directory, in_edges, missing, tensor, write_json
+from .common import Array, Counter, Source, directory, in_edges, tensor, torch_for, write_json
 
 _MARKER = "fastpart.json"
 
@@ -121,14 +121,9 @@ class _Writer:
     """Writes the parts, and after the last part the arrays over all ids."""
 
     def __init__(self, source: Source, cached: CachedRows, inside: Path, options: RunOptions) -> None:
-        try:
-            import torch
-        except ModuleNotFoundError as error:
-            raise missing("GLT", error) from None
-        self._torch = torch
-        source.refuse_foreign_types(torch)
+        self._torch = torch_for("GLT", source)
         self._k, self._cached, self._inside = source.partition.k, cached, inside
-        self._whole = WholeGraph(torch, source, inside)
+        self._whole = WholeGraph(self._torch, source, inside)
         total = len(source.partition) + source.manifest["num_directed_edges"]
         self._counter = Counter(options.progress, "export", total)
 

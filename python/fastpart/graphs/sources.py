@@ -445,7 +445,7 @@ _GRAPHS: dict[str, Callable[[Any], Columns]] = {
 """By the package that defines the type or one of its bases."""
 
 _OWN = {"networkx": "is_multigraph", "igraph": "vcount", "rustworkx": "edge_list", "dgl": "is_homogeneous"}
-"""What only the graphs of a package have."""
+"""An attribute that only the graphs of a package have."""
 
 
 def _pairs(edges: Iterator[tuple[int, int]], count: int) -> Array:

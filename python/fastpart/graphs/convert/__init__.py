@@ -308,7 +308,7 @@ _OF_CORE = (
     ),
     "shuffle",
 )
-"""What the core takes of :class:`How` as it is."""
+"""Fields of :class:`How` that the core takes unchanged."""
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,9 @@ from . import idcasts
 from .formats import Source, source_of
 from .idcasts import IdKind as IdKind
 from .listing import find, unchanged
-from .memory import frame_file
 from .paths import URL, Found
 from .tablefiles import TableFile as TableFile
-from .tablefiles import open_file, reading, with_partitions
+from .tablefiles import frame_file, open_file, reading, with_partitions
 
 BATCH = 1 << 18
 """Rows in memory at a time."""
