@@ -38,7 +38,7 @@ facts, inputs, outputs, rows
 standardising, vertex_rows
 """,
     "graphs": """
-conversion_cache, ends, types, weights
+conversion_cache, types, weights
 sidecars
 graph_directory
 tables

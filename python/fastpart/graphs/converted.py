@@ -28,10 +28,9 @@ from .convert import How, convert_files, parquet
 from .convert.inputs import Files, one_kind, spooled, unpacked
 from .convert.weights import weight_source
 from .directory_opening import open_directory
-from .ends import Pair, ends_of
 from .graph import REOPENING, Graph, check_words, checked_sizes, open_records
 from .graph_directory import EDGES
-from .tables import Table, kinds_of
+from .tables import Pair, Table, ends_of, kinds_of
 from .weights import Weights
 
 _GRAPH = "graph"

@@ -21,8 +21,7 @@ from ..core.options import RunOptions
 from ..core.pairs import keys_of, mixed
 from ..core.parameters import Directedness, Layout
 from ..errors import GraphFormatError, GraphWarning, ParameterError, arg, warn
-from .ends import Pair
-from .tables import Table, table_of
+from .tables import Pair, Table, table_of
 
 Array = npt.NDArray[Any]
 

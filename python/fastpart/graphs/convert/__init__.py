@@ -16,11 +16,11 @@ from ...core.notes import log
 from ...core.options import Options, RunOptions, run_options, with_options
 from ...core.parameters import Directedness, IdType, Layout, StrPath, choice
 from ...errors import ParameterError, arg
-from ..ends import Pair, asked
 from ..graph import Graph, check_words, checked_sizes, id_type, open_records
 from ..sidecars import Sidecar
 from ..sources import mirrored
 from ..staging import RAW, beside, staged
+from ..tables import Pair, asked
 from ..weights import Weights
 from . import parquet
 from . import weights as record_weights

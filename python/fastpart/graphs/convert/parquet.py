@@ -17,8 +17,7 @@ from ...core.parameters import IdType
 from ...core.parsing import damaged
 from ...core.row_groups import refuse_large, row_groups
 from ...errors import GraphFormatError, ParameterError, code
-from ..ends import Pair, ends_of
-from ..tables import ROWS, kinds_of, narrowed, write_table
+from ..tables import ROWS, Pair, ends_of, kinds_of, narrowed, write_table
 from ..weights import Weights
 from .inputs import Files
 from .weights import in_units
