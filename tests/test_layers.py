@@ -29,7 +29,7 @@ __main__
 
 INSIDE = {
     "core": """
-file_states finite names notes own_checksum pairs parameters processes progress system
+file_states finite names notes pairs parameters processes progress system
 cache_size, calls, frames, option_groups
 options, parsing, protocols, row_groups, text_files
 folders, ids
@@ -62,7 +62,7 @@ starting
 costs
 """,
     "partitions": """
-caps, coding, documents, loader_options, plan, results, saved
+coding, documents, loader_options, plan, results, saved
 part_files
 part_rows
 clustering, parts
