@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart.cli import main
-from fastpart.measures.compare.memory import peak
+from fastpart.measures.compare.entries import peak
 from soaked import examples
 from strategies import edge_lists, raw
 

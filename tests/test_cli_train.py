@@ -98,7 +98,7 @@ def test_rows_come_while_it_trains_in_80_columns(run, monkeypatch):
 
 
 def test_columns_that_do_not_fit_are_left_out(capsys):
-    from fastpart.cli.epochs import EpochRows
+    from fastpart.cli.training import EpochRows
 
     rows = EpochRows()
     scores = {f"val_{'long' * n}": 0.5 for n in range(1, 9)}

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
-from fastpart.measures.compare.memory import peak
+from fastpart.measures.compare.entries import peak
 from fastpart.measures.compare.outcomes import LISTED_PARTS, MATRIX_PARTS
 from fastpart.partitions.partitioners import PARTITIONERS, VARIANTS
 from soaked import examples, some_of

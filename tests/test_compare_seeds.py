@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 import fastpart as fp
 from fastpart.cli import main
 from fastpart.measures.compare.entries import BALANCE
-from fastpart.measures.compare.merging import merged, ratios_of
-from fastpart.measures.compare.outcomes import Outcome
+from fastpart.measures.compare.outcomes import Outcome, merged, ratios_of
 from fastpart.measures.compare.peers import PEERS
 from strategies import raw
 

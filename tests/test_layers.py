@@ -29,8 +29,8 @@ __main__
 
 INSIDE = {
     "core": """
-file_states finite frames names notes own_checksum pairs parameters processes progress system
-cache_size, calls, forks, option_groups
+file_states finite names notes pairs parameters processes progress system
+cache_size, calls, frames, option_groups
 options, parsing, protocols, row_groups, text_files
 folders, ids
 vertex_tables
@@ -38,23 +38,21 @@ facts, inputs, outputs, rows
 standardising, vertex_rows
 """,
     "graphs": """
-conversion_cache, ends, table_output, types, weights
+conversion_cache, types, weights
 sidecars
 graph_directory
-directory_data, tables
+tables
 sources
 graph, staging
 directory_opening
 convert, ingest, relation_weights, vertex_splits
-remote
 converted
 opening
 held_out
-time_splits
 splits
 """,
     "machines": """
-engine, stopped
+engine
 job, replica
 adjacency, on_ray
 checking, tasks
@@ -64,10 +62,10 @@ starting
 costs
 """,
     "partitions": """
-caps, coding, documents, loader_options, plan, results, saved
+coding, documents, loader_options, plan, results, saved
 part_files
 part_rows
-clustering, parts, stored_ids
+clustering, parts
 stored_graph
 types
 methods
@@ -80,7 +78,7 @@ order
 graph_facts, partition_facts, ratios, vertex_counts
 by_type
 accesses, evaluate, expected, info, ranking, row_types
-counting, reading, sampling_plan
+reading, sampling_plan
 traffic
 compare
 """,

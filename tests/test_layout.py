@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import fastpart as fp
-from fastpart.report.layout import _pushes, _waves, layout
+from fastpart.report.partitions import _pushes, _waves, layout
 
 
 def lengths(places, pairs):

@@ -7,7 +7,7 @@ import pytest
 
 import fastpart as fp
 from fastpart.cli import main
-from fastpart.core.own_checksum import with_checksum
+from fastpart.core.parsing import with_checksum
 from fastpart.measures import reading
 from trainable import planted
 from typed_training import typed_parts

@@ -178,7 +178,7 @@ def test_an_output_that_fails_leaves_the_parts_for_the_next_try(tmp_path, shared
     partition = dealt(KINDS["undirected"](), 6)
     partition.save(tmp_path / "expected")
     with monkeypatch.context() as patch:
-        patch.setattr("fastpart.store.directory.plain_arrays", lambda contents: 1 / 0)
+        patch.setattr("fastpart.store.directory.arrays_of_type", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             partition.save(tmp_path / "made", cluster=Threads(3), shared=shared)
     partition.save(tmp_path / "made", cluster=(engine := Counted(3)), shared=shared)

@@ -17,7 +17,7 @@ from test_directory import same
 
 import fastpart as fp
 from fastpart.cli import main
-from fastpart.core.own_checksum import with_checksum
+from fastpart.core.parsing import with_checksum
 from fastpart.machines.job import made, write_checked
 from fastpart.machines.parts import write_group
 from fastpart.machines.tasks import FUNCTIONS, TaskFiles, _plain, _restored, _text, work

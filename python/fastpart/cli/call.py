@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +31,13 @@ class Call:
         return {
             name: value for name, value in self.values.items() if name in read(function) and name not in but
         }
+
+    def tell(self, facts: Mapping[str, Any], text: object) -> None:
+        """Print facts as JSON if the user wants that, and else a text, if any."""
+        if self["json"]:
+            print(json.dumps(facts))
+        elif not self["quiet"]:
+            print(text)
 
     @contextmanager
     def run(self) -> Iterator[RunOptions]:

@@ -49,12 +49,14 @@ def generate(call: Call) -> None:
 def _print_tables(call: Call, schema: Path) -> None:
     """Print what tables hold, and what reads them."""
     facts = {name: json.loads((schema.parent / LAKE).read_bytes())[name] for name in ("types", "relations")}
-    if call["json"]:
-        print(json.dumps({"schema": str(schema), **facts}))
-    elif not call["quiet"]:
-        for name, sizes in facts.items():
-            print(f"{name}: {', '.join(f'{key} {size:,}' for key, size in sizes.items())}")
-        print(f"Next: fastpart ingest {shown(schema)} -o graph/")
+    lines = [
+        f"{name}: {', '.join(f'{key} {size:,}' for key, size in sizes.items())}"
+        for name, sizes in facts.items()
+    ]
+    call.tell(
+        {"schema": str(schema), **facts},
+        "\n".join([*lines, f"Next: fastpart ingest {shown(schema)} -o graph/"]),
+    )
 
 
 def convert(call: Call) -> None:
@@ -78,19 +80,18 @@ def ingest(call: Call) -> None:
     graph = ingest_tables(**call.of("ingest"))
     described = GraphDirectory(Path(call["out"])).content
     facts = {"out": call["out"], "n": graph.num_vertices, "m": graph.num_edges}
-    if call["json"]:
-        described.pop("schema")
-        print(json.dumps(facts | described))
-        return
-    if call["quiet"]:
-        return
-    print(f"{shown(call['out'])}: n = {graph.num_vertices:,}, m = {graph.num_edges:,}, {graph.directedness}")
-    for each in described["types"]:
-        print(f"  {each['name']:24} {each['n']:>15,} vertices")
+    lines = [
+        f"{shown(call['out'])}: n = {graph.num_vertices:,}, m = {graph.num_edges:,}, {graph.directedness}"
+    ]
+    lines += [f"  {each['name']:24} {each['n']:>15,} vertices" for each in described["types"]]
     for each in described["relations"]:
         dropped = each.get("nulls", 0) + each.get("missing", 0)
         more = f", {dropped:,} dropped" if dropped else ""
-        print(f"  {each['name']:24} {each['m']:>15,} edges from {each['source']} to {each['target']}{more}")
+        lines.append(
+            f"  {each['name']:24} {each['m']:>15,} edges from {each['source']} to {each['target']}{more}"
+        )
+    described.pop("schema")
+    call.tell(facts | described, "\n".join(lines))
 
 
 def _print_guess(call: Call) -> None:
@@ -99,20 +100,17 @@ def _print_guess(call: Call) -> None:
 
     text = guess(call["schema"])
     doubt = in_doubt(text.split("\n"))
-    facts = json.dumps({"out": call["out"], "in_doubt": doubt, "schema": text})
+    facts = {"out": call["out"], "in_doubt": doubt, "schema": text}
     if call["out"] is None:
-        print(facts if call["json"] else text.removesuffix("\n"))
+        print(json.dumps(facts) if call["json"] else text.removesuffix("\n"))
         return
     try:
         with Path(call["out"]).open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
         raise ParameterError(f"-o: {shown(call['out'])} exists. Name another file, or remove it") from None
-    if call["json"]:
-        print(facts)
-    elif not call["quiet"]:
-        todo = "look over the lines with `# ?`, then run" if doubt else "no line is in doubt. Next:"
-        print(f"{shown(call['out'])}: {todo} `fastpart ingest {shown(call['out'])} -o graph/`")
+    todo = "look over the lines with `# ?`, then run" if doubt else "no line is in doubt. Next:"
+    call.tell(facts, f"{shown(call['out'])}: {todo} `fastpart ingest {shown(call['out'])} -o graph/`")
 
 
 def split_edges(call: Call) -> None:
@@ -214,10 +212,7 @@ def export(call: Call) -> None:
     """``fastpart export``."""
     function = getattr(import_module("fastpart.export"), call.name)
     written = function(**call.of(f"export.{call.name}"))
-    if call["json"]:
-        print(json.dumps({"format": call.name, "out": str(written)}))
-    elif not call["quiet"]:
-        print(f"saved to {shown(written)}")
+    call.tell({"format": call.name, "out": str(written)}, f"saved to {shown(written)}")
 
 
 def plan(call: Call) -> None:
@@ -225,31 +220,23 @@ def plan(call: Call) -> None:
     stored = read_partition(call["source"], of="vertices", name="source")
     assert isinstance(stored, VertexPartition)
     made = stored.plan(**call.of("plan", "pack"), pack=call["out"])
-    if call["json"]:
-        told = {"workers": made.workers.to_dicts(), "ways": made.ways.to_dicts()}
-        print(json.dumps({"source": call["source"], "out": call["out"], "epochs": made.epochs, **told}))
-    elif not call["quiet"]:
-        print(made)
+    told = {"workers": made.workers.to_dicts(), "ways": made.ways.to_dicts()}
+    call.tell({"source": call["source"], "out": call["out"], "epochs": made.epochs, **told}, made)
 
 
 def restore(call: Call) -> None:
     """``fastpart restore``."""
     store.restore(graph=call["graph"], **call.of("restore", "graph"))
     written = Path(call["out"])
-    if call["json"]:
-        print(json.dumps({"result": call["result"], "out": str(written)}))
-    elif not call["quiet"]:
-        print(f"saved to {shown(written)}")
+    call.tell({"result": call["result"], "out": str(written)}, f"saved to {shown(written)}")
 
 
 def upgrade(call: Call) -> None:
     """``fastpart upgrade``."""
     source, upgraded = call["source"], store.upgrade(call["source"])
     schema = (store.open_partition(source).manifest or {})["schema"]
-    if call["json"]:
-        print(json.dumps({"source": source, "schema": schema, "upgraded": upgraded}))
-    elif not call["quiet"]:
-        print(f"{shown(source)}: {'rewritten to' if upgraded else 'already'} schema {schema}")
+    text = f"{shown(source)}: {'rewritten to' if upgraded else 'already'} schema {schema}"
+    call.tell({"source": source, "schema": schema, "upgraded": upgraded}, text)
 
 
 def work(call: Call) -> None:
@@ -320,10 +307,6 @@ def _print_sidecar(call: Call, more: dict[str, Any], weights: str = "") -> None:
     out = Path(call["out"])
     sidecar = Sidecar.read(out)
     facts = {"out": str(out), **(sidecar.content if sidecar else {}), **more}
-    if call["json"]:
-        print(json.dumps(facts))
-    elif not call["quiet"]:
-        beside = f", sidecar {shown(Sidecar.beside(out).name)}" if sidecar else ""
-        print(
-            f"{shown(out)}: n = {facts['n']:,}, m = {facts['m']:,}, {facts['directedness']}{weights}{beside}"
-        )
+    beside = f", sidecar {shown(Sidecar.beside(out).name)}" if sidecar else ""
+    sizes = f"n = {facts['n']:,}, m = {facts['m']:,}, {facts['directedness']}"
+    call.tell(facts, f"{shown(out)}: {sizes}{weights}{beside}")

@@ -45,19 +45,10 @@ def partition(call: Call) -> None:
     _make(call, named or "partition", lambda graph, given: function(graph, **given))
 
 
-def refine(call: Call) -> None:
-    """``fastpart refine``."""
-    _make(call, "refine", lambda graph, given: builtin.refine(graph=graph, **given))
-
-
-def update(call: Call) -> None:
-    """``fastpart update``."""
-    _make(call, "update", lambda graph, given: builtin.update(graph=graph, **given))
-
-
-def edges_of(call: Call) -> None:
-    """``fastpart edges-of``."""
-    _make(call, "edges_of", lambda graph, given: builtin.edges_of(graph=graph, **given))
+def succeed(call: Call) -> None:
+    """``fastpart refine``, ``fastpart update`` and ``fastpart edges-of``."""
+    name = call.name.replace("-", "_")
+    _make(call, name, lambda graph, given: getattr(builtin, name)(graph=graph, **given))
 
 
 Make = Callable[[Graph, dict[str, Any]], Partition]

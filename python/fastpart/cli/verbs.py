@@ -42,13 +42,20 @@ WITH_TRAIN = "What to train, with --train"
 TITLES = ("Options", WITH_TRAIN, *_TITLE_OF.values(), "Common options")
 """Groups of options, in the order of the help."""
 
+
+def _file(name: str, doc: str, default: Any = None) -> Option:
+    return Option(name, "StrPath", default, doc=doc)
+
+
+def _switch(name: str, doc: str) -> Option:
+    return Option(name, "bool", None, doc=doc)
+
+
 _COMMON = (
-    Option(
-        "config", "StrPath", None, doc="A .toml with options by name, or with a table of them for each verb."
-    ),
-    Option("json", "bool", None, doc="Print JSON instead of tables."),
-    Option("quiet", "bool", None, doc="No progress bar, no notes."),
-    Option("debug", "bool", None, doc="Show the traceback of an error."),
+    _file("config", "A .toml with options by name, or with a table of them for each verb."),
+    _switch("json", "Print JSON instead of tables."),
+    _switch("quiet", "No progress bar, no notes."),
+    _switch("debug", "Show the traceback of an error."),
 )
 
 _TRAINING = "training:train_over"
@@ -172,24 +179,17 @@ def algorithms_with(flag: str) -> list[str]:
 
 
 def _out(doc: str, default: Any = None) -> tuple[Option, ...]:
-    return (Option("out", "StrPath", default, doc=doc),)
+    return (_file("out", doc, default),)
 
 
-_LOG = Option(
-    "log", "StrPath", None, doc="A .jsonl that gets an object for each epoch, to read while training."
-)
+_LOG = _file("log", "A .jsonl that gets an object for each epoch, to read while training.")
 
 
 def _saved() -> tuple[Option, ...]:
     """Return the options that say where a partition goes, if anywhere."""
     return (
         replace(read("save")["out"], default=None),
-        Option(
-            "resume",
-            "bool",
-            None,
-            doc="Go on from OUT.partial, where a command that failed has kept its partition.",
-        ),
+        _switch("resume", "Go on from OUT.partial, where a command that failed has kept its partition."),
         Option(
             "export",
             "Literal['dgl', 'glt', 'pyg', 'text', 'wholegraph']",
@@ -256,7 +256,7 @@ _VERBS: dict[str, Verb | Family] = {
         "ingest schema.yaml -o graph/ --restart --memory-limit 2G",
         (
             *_out("A folder for the graph. With --guess, a .yaml that does not exist yet."),
-            Option("guess", "bool", None, doc="Write a schema for a folder of tables. Nothing is run."),
+            _switch("guess", "Write a schema for a folder of tables. Nothing is run."),
         ),
     ),
     "split-edges": Verb(
@@ -274,18 +274,16 @@ _VERBS: dict[str, Verb | Family] = {
         "info g.bin\ninfo edges.npy --json\ninfo g.bin -k 64 --cluster 4\ninfo parts/\n"
         "info parts/ --train --fanouts 15,10 --workers 2",
         (
-            Option(
+            _switch(
                 "train",
-                "bool",
-                None,
-                doc="Say what an epoch of `train sampled` would read, what its workers take, and what pays.",
+                "Say what an epoch of `train sampled` would read, what its workers take, and what pays.",
             ),
         ),
         training=OF_TRAINING,
     ),
     "partition": _PARTITION,
     "refine": Verb(
-        "partitioning:refine",
+        "partitioning:succeed",
         ("refine", "open_graph", "evaluate", "save"),
         _FILE | _PARTITION_FILE,
         "refine g.bin parts/ -o refined/\nrefine g.bin part.npy -k 8 --balance 1.05 -o refined.npy",
@@ -294,7 +292,7 @@ _VERBS: dict[str, Verb | Family] = {
         says="Refine a partition of the vertices, print the measures, and save the result with -o.",
     ),
     "update": Verb(
-        "partitioning:update",
+        "partitioning:succeed",
         ("update", "open_graph", "evaluate", "save"),
         _FILE | _PARTITION_FILE,
         "update grown.bin parts/ -o parts/\nupdate g.bin parts/ -k 9 --moves 0.1 -o more-parts/",
@@ -303,7 +301,7 @@ _VERBS: dict[str, Verb | Family] = {
         says="Update a partition of the vertices for a graph that has changed, print the measures, and save with -o.",
     ),
     "edges-of": Verb(
-        "partitioning:edges_of",
+        "partitioning:succeed",
         ("edges_of", "open_graph", "evaluate", "save"),
         _FILE | _PARTITION_FILE,
         "edges-of g.bin parts/ -o edges.npy\nedges-of g.bin part.npy -k 8 --balance 1.02 -o edge-parts/",
@@ -331,7 +329,7 @@ _VERBS: dict[str, Verb | Family] = {
         _FILE,
         "order g.bin -o ordered.bin    # the old ids in ordered.bin.ids.npy\n"
         "order g.bin --partition parts/ -o ordered.bin",
-        (Option("partition", "StrPath", None, doc="Parts of the vertices, which then come part by part."),),
+        (_file("partition", "Parts of the vertices, which then come part by part."),),
     ),
     "compare": Verb(
         "comparing:compare",
@@ -391,7 +389,7 @@ _VERBS: dict[str, Verb | Family] = {
         (),
         {},
         "conversions\nconversions --clear",
-        (Option("clear", "bool", None, doc="Remove them."),),
+        (_switch("clear", "Remove them."),),
         says="List the conversions of files that hold no raw records, which are kept for the next time.",
     ),
     "upgrade": Verb("commands:upgrade", ("upgrade",), {"source": "A partition directory."}, "upgrade parts/"),
@@ -406,7 +404,7 @@ _VERBS: dict[str, Verb | Family] = {
             *_out(
                 "A .parquet or .csv. For several types also a folder, which gets a file for each.", REQUIRED
             ),
-            Option("graph", "StrPath", REQUIRED, doc="The folder that `fastpart ingest` wrote."),
+            _file("graph", "The folder that `fastpart ingest` wrote.", REQUIRED),
         ),
     ),
     "work": Verb(
@@ -446,7 +444,7 @@ _VERBS: dict[str, Verb | Family] = {
                 {"source": "A partition directory with labels of edges."},
                 "train edges parts/ --epochs 20 --patience 3 -o run/\n"
                 "train edges parts/ --model gatv2 --predictions classes.npy    # of all records",
-                (_LOG, Option("predictions", "StrPath", None, doc="A .npy for the class of every record.")),
+                (_LOG, _file("predictions", "A .npy for the class of every record.")),
             ),
             "embeddings": Verb(
                 _TRAINING,
@@ -472,12 +470,10 @@ _VERBS: dict[str, Verb | Family] = {
         },
         (
             _LOG,
-            Option("predictions", "StrPath", None, doc="A .npy for the class of every vertex."),
-            Option(
+            _file("predictions", "A .npy for the class of every vertex."),
+            _file(
                 "restore",
-                "StrPath",
-                None,
-                doc="The folder that `fastpart ingest` wrote. --predictions is then a .parquet or .csv with its ids.",
+                "The folder that `fastpart ingest` wrote. --predictions is then a .parquet or .csv with its ids.",
             ),
         ),
     ),

@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from ..errors import EdgeFileChangedError, GraphFormatError, ParameterError
 from .file_states import state_of
-from .forks import before_polars_threads
-from .frames import pl
+from .frames import before_polars_threads, pl
 from .parameters import regular, shown
 from .parsing import damaged
 

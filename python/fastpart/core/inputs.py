@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -20,6 +20,7 @@ from .notes import log
 from .parsing import Archive, mapped
 from .vertex_tables import (
     InOrder,
+    Table,
     column_of_records,
     file_of,
     in_order,
@@ -72,27 +73,29 @@ def labels_of(labels: Any, n: int, ids: Ids = ()) -> Labels:
     """
     if isinstance(labels, InOrder):
         labels, ids = labels.rows, ()
-    if (table := table_of("labels", labels)) is not None:
-        labels = table.frame.to_numpy() if is_matrix(table, ids) else labels_in(table, n, ids)
-    of_file = isinstance(labels, str | bytes | os.PathLike)
-    array = _load("labels", labels) if of_file else np.asarray(labels)
-    if isinstance(array, np.ndarray) and (words := table_of_words("labels", array)) is not None:
-        array = labels_in(words, n, ids)
-    elif table is None:
-        in_order("labels", ids)
-    return _labels(_OF_VERTICES, array, n, copy=of_file)
+    return _labels_in(_OF_VERTICES, labels, n, ids, lambda table: labels_in(table, n, ids))
 
 
 def labels_of_records(labels: Any, m: int) -> Labels:
     """Return the label of each record, as :func:`labels_of` does for vertices. Records have no ids."""
-    if (table := table_of(EDGE_LABELS, labels)) is not None:
-        matrix = is_matrix(table, ())
-        labels = table.frame.to_numpy() if matrix else labels_in_column(column_of_records(table), EDGE_LABELS)
+    return _labels_in(
+        _OF_RECORDS, labels, m, (), lambda table: labels_in_column(column_of_records(table), EDGE_LABELS)
+    )
+
+
+def _labels_in(
+    items: _Items, labels: Any, n: int, ids: Ids, column_of: Callable[[Table], npt.NDArray[Any]]
+) -> Labels:
+    name = items.labels
+    if (table := table_of(name, labels)) is not None:
+        labels = table.frame.to_numpy() if is_matrix(table, ids) else column_of(table)
     of_file = isinstance(labels, str | bytes | os.PathLike)
-    array = _load(EDGE_LABELS, labels) if of_file else np.asarray(labels)
-    if isinstance(array, np.ndarray) and (words := table_of_words(EDGE_LABELS, array)) is not None:
-        array = labels_in_column(words.frame.to_series(), EDGE_LABELS)
-    return _labels(_OF_RECORDS, array, m, copy=of_file)
+    array = _load(name, labels) if of_file else np.asarray(labels)
+    if isinstance(array, np.ndarray) and (words := table_of_words(name, array)) is not None:
+        array = column_of(words)
+    elif table is None:
+        in_order(name, ids)
+    return _labels(items, array, n, copy=of_file)
 
 
 def _labels(items: _Items, array: npt.NDArray[Any] | Archive, n: int, copy: bool) -> Labels:

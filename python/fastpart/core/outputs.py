@@ -215,6 +215,21 @@ class Owner:
 
 
 @contextmanager
+def new_folder(target: Path, owned: Iterable[str] = (), keep: bool = True) -> Iterator[Path]:
+    """Yield a folder under a temporary name, which takes the place of ``target`` in the end, unless an error is raised.
+
+    ``owned`` are the files of ``target`` that go with it. Without ``keep``, the folder is removed in any case.
+    """
+    folder = _core.AtomicDir(target, [Path(name) for name in owned])
+    try:
+        yield Path(folder.path)
+        if keep:
+            folder.commit()
+    finally:
+        folder.discard()
+
+
+@contextmanager
 def entrusted(target: Path) -> Iterator[None]:
     """Work for the owner of an output, which is another process, until the end of the block."""
     name = _lock_of(target)

@@ -320,3 +320,26 @@ def _bytes(shape: tuple[int, ...], dtype: np.dtype[Any], available: int) -> int:
     if claimed > available:
         raise ValueError(f"it claims {claimed:,} bytes, but holds {available:,}")
     return claimed
+
+
+_CHECKSUM = "xxh3"
+
+_END = b"\n}\n"
+
+
+def with_checksum(text: bytes, key: str = _CHECKSUM) -> bytes:
+    """Return the text of an object, one entry a line, with its checksum."""
+    return _ended(text.removesuffix(_END), key)
+
+
+def is_intact(text: bytes, key: str = _CHECKSUM) -> bool:
+    """Return whether a text is as :func:`with_checksum` returned it."""
+    begin = re.sub(rb',\n "%s": "[0-9a-f]{32}"\n\}\n\Z' % key.encode(), b"", text)
+    return text == _ended(begin, key)
+
+
+def _ended(begin: bytes, key: str) -> bytes:
+    def end(digits: str) -> bytes:
+        return f',\n "{key}": "{digits}"'.encode() + _END
+
+    return begin + end(_core.hash_bytes(begin + end("0" * 32)))

@@ -18,8 +18,7 @@ import numpy.typing as npt
 from .. import _core
 from ..errors import GraphFormatError, MemoryBudgetError, ParameterError
 from . import parameters
-from .forks import before_polars_threads
-from .frames import pl
+from .frames import before_polars_threads, pl
 from .notes import log
 from .parameters import shown
 from .parsing import Archive, damaged, mapped

@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import GraphFormatError, GraphWarning, ParameterError, code, warn
-from .forks import before_polars_threads
-from .frames import pl
+from .frames import before_polars_threads, pl
 from .ids import Ids
 from .notes import log
 from .parameters import one_line, path, regular, shown

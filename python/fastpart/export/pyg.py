@@ -16,7 +16,7 @@ from ..partitions.partition import PartitionSource
 from ..partitions.parts import VertexPartData
 from ..partitions.types import edge_types, key_of, rows_of_type, vertex_types
 from .by_id import BY_ID, WholeGraph, edge_ids_within, in_coo, save, tensors
-from .common import MASKS, Array, Counter, Source, directory, in_edges, missing, write_json
+from .common import MASKS, Array, Counter, Source, directory, in_edges, torch_for, write_json
 
 _EARLIER = rf"(node|edge)_map\.pt|{BY_ID}|part_\d+/(graph|node_feats|edge_feats)\.pt"
 """Files of versions that kept no list of them."""
@@ -111,13 +111,8 @@ class Writer:
     """
 
     def __init__(self, source: Source, inside: Path, progress: Progress | None) -> None:
-        try:
-            import torch
-        except ModuleNotFoundError as error:
-            raise missing("PyG", error) from None
-        self._torch, self._source, self._inside = torch, source, inside
-        source.refuse_foreign_types(torch)
-        self._whole = WholeGraph(torch, source, inside)
+        self._torch, self._source, self._inside = torch_for("PyG", source), source, inside
+        self._whole = WholeGraph(self._torch, source, inside)
         total = len(source.partition) + source.manifest["num_directed_edges"]
         self._counter = Counter(progress, "export", total)
 

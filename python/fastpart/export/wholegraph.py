@@ -14,8 +14,7 @@ from ..errors import ParameterError
 from ..partitions.part_rows import RelationData, TypeData
 from ..partitions.partition import PartitionSource
 from ..partitions.parts import VertexPartData
-from .common import MASKS, Array, Counter, Source, directory, in_edges, write_json
-from .part_order import PartOrder, append
+from .common import MASKS, Array, Counter, PartOrder, Source, append, directory, in_edges, write_json
 
 _BOOK = "partition_book.json"
 

@@ -16,10 +16,9 @@ import numpy.typing as npt
 from .. import _core
 from ..core import parameters
 from ..core.folders import below
-from ..core.forks import before_polars_threads
-from ..core.frames import pl
+from ..core.frames import before_polars_threads, pl
 from ..core.options import Options, RunOptions, run_options, with_options
-from ..core.outputs import Owner, replaceable
+from ..core.outputs import Owner, new_folder, replaceable
 from ..core.pairs import hashed, mixed
 from ..core.parameters import StrPath, shown
 from ..errors import ParameterError
@@ -122,12 +121,8 @@ def typed(
     overwrite = parameters.flag("overwrite", overwrite)
     with Owner(target):
         owned = replaceable(target, MARKER, "", "a folder of generated tables", model.holds, overwrite)
-        folder = _core.AtomicDir(target, [Path(name) for name in owned])
-        try:
-            _write(model, Path(folder.path), run)
-            folder.commit()
-        finally:
-            folder.discard()
+        with new_folder(target, owned) as folder:
+            _write(model, folder, run)
     return target / SCHEMA
 
 

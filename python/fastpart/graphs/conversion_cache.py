@@ -25,9 +25,8 @@ from .. import _core
 from ..core.folders import below, refuse_links
 from ..core.notes import log
 from ..core.options import RunOptions
-from ..core.own_checksum import is_intact, with_checksum
 from ..core.parameters import regular, shown, sized
-from ..core.parsing import json_object
+from ..core.parsing import is_intact, json_object, with_checksum
 from ..core.system import THIS_FILE, try_lock
 from ..errors import FastpartError
 

@@ -14,19 +14,23 @@ from .. import _core
 from ..core.file_states import state_of
 from ..core.notes import log
 from ..core.options import RunOptions
-from ..core.parameters import Directedness, Layout, choice, integer, mark, shown
-from ..errors import EdgeFileChangedError, GraphFormatError, ParameterError, _NameFoundError, code
+from ..core.parameters import Directedness, Layout, mark, shown
+from ..errors import (
+    EdgeFileChangedError,
+    FastpartError,
+    GraphFormatError,
+    ParameterError,
+    _NameFoundError,
+    code,
+)
 from .conversion_cache import Stored, conversion, temporary
 from .convert import How, convert_files, parquet
 from .convert.inputs import Files, one_kind, spooled, unpacked
 from .convert.weights import weight_source
 from .directory_opening import open_directory
-from .ends import Pair
-from .graph import LAYOUTS, REOPENING, Graph, open_records
+from .graph import REOPENING, Graph, check_words, checked_sizes, open_records
 from .graph_directory import EDGES
-from .remote import Remote, is_url
-from .sidecars import DIRECTEDNESS
-from .tables import Table
+from .tables import Pair, Table, ends_of, kinds_of
 from .weights import Weights
 
 _GRAPH = "graph"
@@ -50,15 +54,8 @@ class Given:
     weights: Any = None
 
     def __post_init__(self) -> None:
-        if self.num_vertices is not None:
-            integer("num_vertices", self.num_vertices, 0, 2**32 - 1)
-        if self.max_vertices is not None:
-            integer("max_vertices", self.max_vertices, 1, 2**32 - 1)
-        if self.directedness is not None:
-            choice("directedness", self.directedness, DIRECTEDNESS)
-        if self.layout is not None:
-            choice("layout", self.layout, LAYOUTS)
-        choice("io", self.io, ("mmap", "read"))
+        checked_sizes(self.num_vertices, self.max_vertices)
+        check_words(self.directedness, self.layout, self.io)
         mark("comments", self.comments)
 
     def refuse(self, name: str, why: str) -> None:
@@ -339,3 +336,70 @@ def _reconverted(origin: _Conversion, n: int, m: int, identity: tuple[int, str] 
         )
     graph._identity = identity
     return graph
+
+
+def is_url(source: Any) -> bool:
+    """Return whether a source is a URL."""
+    return isinstance(source, str) and re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", source) is not None
+
+
+@dataclass(frozen=True)
+class Remote:
+    """The tables that a URL names."""
+
+    url: str
+    reader: Any
+    path: Path | None = None
+
+    @classmethod
+    def of(cls, url: str) -> Remote:
+        """Find the tables and read their footers."""
+        from .ingest.tables import open_table
+
+        try:
+            return cls(url, open_table("graph", url))
+        except (OSError, FastpartError) as error:  # they begin with an entry of a schema
+            if isinstance(error, OSError) and error.errno is not None:
+                text = str(error.strerror).replace("graph.files: ", "", 1)
+                raise type(error)(error.errno, text, *([error.filename] if error.filename else [])) from None
+            raise type(error)(str(error).replace("graph.files: ", "", 1)) from None
+
+    @property
+    def key(self) -> list[list[Any]]:
+        """Path, size and version of each file."""
+        return [[file.path, file.bytes, file.mark] for file in self.reader.files]
+
+    def __str__(self) -> str:
+        return self.url
+
+    def table_of_strings(self, columns: Pair | None, relabel: bool) -> dict[str, Any] | None:
+        """Return the relation of a schema, if the ids are strings or are to be relabelled. Else None."""
+        ends, strings = self._ends(columns, None)
+        if not (strings or relabel):
+            return None
+        return {"files": self.url} | {
+            side: {"vertex": end} for side, end in zip(("source", "target"), ends, strict=True)
+        }
+
+    def copied(self, into: Path, columns: Pair | None, weights: str | None) -> Files:
+        """Write the columns of the ids, and that of the weights, to local files."""
+        ends, _ = self._ends(columns, weights)
+        wanted = [*ends, *([] if weights is None else [weights])]
+        copies: dict[Path, str] = {}
+        for number, file in enumerate(self.reader.files):
+            if lacking := [name for name in wanted if name not in file.dtypes]:
+                raise GraphFormatError(
+                    f"{shown(file.path)}: it has no column {lacking[0]!r}, only {', '.join(file.dtypes)}"
+                )
+            for batch in self.reader.batches(number, wanted):
+                copy = into / f"{len(copies):06}.parquet"
+                batch.write_parquet(copy)
+                copies[copy] = file.path
+        return Files(tuple(copies), None, copies)
+
+    def _ends(self, columns: Pair | None, weights: str | None) -> tuple[tuple[str, str], bool]:
+        if not self.reader.files:
+            raise GraphFormatError(f"{self.url}: no table")
+        kinds = kinds_of(self.reader.files[0].dtypes)
+        u, v = (kinds[end] for end in ends_of(self.url, kinds, columns, weights, GraphFormatError))
+        return (u[0], v[0]), "string" in (u[1], v[1])

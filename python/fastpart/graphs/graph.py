@@ -280,15 +280,8 @@ def open_records(
     the records of a file have to be those that its sidecar describes.
     """
     run = options or RunOptions()
-    if num_vertices is not None:
-        num_vertices = integer("num_vertices", num_vertices, 0, 2**32 - 1)
-    if max_vertices is not None:
-        max_vertices = integer("max_vertices", max_vertices, 1, 2**32 - 1)
-    if directedness is not None:
-        choice("directedness", directedness, DIRECTEDNESS)
-    if layout is not None:
-        choice("layout", layout, LAYOUTS)
-    choice("io", io, ("mmap", "read"))
+    num_vertices, max_vertices = checked_sizes(num_vertices, max_vertices)
+    check_words(directedness, layout, io)
     if isinstance(source, str | bytes | os.PathLike):
         given = _Arguments(id_type(dtype), num_vertices, directedness, io, layout, max_vertices)
         return _open_file(path("graph", source), given, weights, run, remedy)
@@ -310,6 +303,21 @@ def open_records(
     return Graph(
         core, directedness or columns.directedness, None, weights=weighted and weighted.measured(core, run)
     )
+
+
+def checked_sizes(num_vertices: Any, max_vertices: Any = None) -> tuple[int | None, int | None]:
+    """Return numbers of vertices as integers, if they are given."""
+    n = None if num_vertices is None else integer("num_vertices", num_vertices, 0, 2**32 - 1)
+    return n, None if max_vertices is None else integer("max_vertices", max_vertices, 1, 2**32 - 1)
+
+
+def check_words(directedness: Any, layout: Any, io: Any = "mmap") -> None:
+    """Refuse unknown words. None is the default of the first two."""
+    if directedness is not None:
+        choice("directedness", directedness, DIRECTEDNESS)
+    if layout is not None:
+        choice("layout", layout, LAYOUTS)
+    choice("io", io, ("mmap", "read"))
 
 
 def _weights_of(given: Any) -> Weights | None:

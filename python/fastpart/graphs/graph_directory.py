@@ -6,19 +6,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from ..core.folders import within
 from ..core.frames import pl
 from ..core.ids import IdTable
 from ..core.names import Name
 from ..core.parameters import Directedness, path, regular, shown
-from ..core.parsing import Count, checked_object, damaged, json_object
+from ..core.parsing import Count, checked_object, damaged, json_object, mapped
 from ..errors import GraphFormatError, ParameterError
 from .sidecars import Sidecar
 from .types import RelationEntry, TypedRanges, TypeEntry
@@ -101,14 +103,14 @@ def file_in(folder: Path, name: str) -> Path:
 def id_tables(folder: Path, typed: TypedRanges | None, n: int) -> tuple[IdTable, ...]:
     """Return the ids of all types that a directory holds below ``ids``. None where some type has none."""
     if typed is None:
-        files = sorted(file_in(folder, "ids").glob("*.parquet"))
-        if len(files) != 1:
-            return ()
-        return (IdTable.of(files[0].stem, 0, n, file_in(folder, f"ids/{files[0].name}")),)
-    of_types = [(each, file_in(folder, f"ids/{each.name}.parquet")) for each in typed.types]
-    if not all(file.is_file() for _, file in of_types):
+        known = [(file.stem, 0, n) for file in sorted(file_in(folder, "ids").glob("*.parquet"))]
+        known = known if len(known) == 1 else []
+    else:
+        known = [(each.name, each.first, each.n) for each in typed.types]
+    files = [file_in(folder, f"ids/{name}.parquet") for name, _, _ in known]
+    if not all(file.is_file() for file in files):
         return ()
-    return tuple(IdTable.of(each.name, each.first, each.n, file) for each, file in of_types)
+    return tuple(IdTable.of(*each, file) for each, file in zip(known, files, strict=True))
 
 
 class GraphDirectory:
@@ -264,3 +266,53 @@ def categories_in(file: Path) -> dict[str, list[Any]]:
         if len(set(map(str, values))) < len(values):
             raise GraphFormatError(f"{shown(file)}: {column!r}: a value is there twice")
     return found
+
+
+OF_VERTICES = {
+    "features": "features.npy",
+    "labels": "labels.npy",
+    "splits": "split.npz",
+    "times": "times.npy",
+}
+"""The files of a type, by the parameter of ``save`` that takes them."""
+
+_NO_TIME = np.iinfo(np.int64).min
+_BLOCK = 1 << 20
+
+
+def found_in(folder: Path, typed: TypedRanges | None) -> dict[str, Any]:
+    """Return the data of vertices and edges in a graph directory, by the parameter of ``save`` that takes them.
+
+    A value is a file, or a mapping with one for each type or relation that has it if the graph has types.
+    """
+    types = [""] if typed is None else [each.name for each in typed.types]
+    relations = [""] if typed is None else typed.names
+    features = RELATION_FILES["features.npy"] if len(relations) == 1 else "features.npy"
+    found: dict[str, Any] = {name: _files(folder, "types", types, file) for name, file in OF_VERTICES.items()}
+    found["edge_features"] = _files(folder, "relations", relations, features)
+    found["edge_times"] = _times_of(file_in(folder, f"{EDGES}.times.npy"), typed)
+    there = {name: files for name, files in found.items() if files}
+    return there if typed else {name: files[""] for name, files in there.items()}
+
+
+def _files(folder: Path, kind: str, names: Sequence[str], file: str) -> Mapping[str, Path]:
+    """Return the file of each type or relation that has it. A single one has its files at the top."""
+    above = {name: "" if len(names) == 1 else f"{kind}/{name}/" for name in names}
+    files = {name: file_in(folder, f"{at}{file}") for name, at in above.items()}
+    return {name: file for name, file in files.items() if file.is_file()}
+
+
+def _times_of(file: Path, typed: TypedRanges | None) -> dict[str, Any]:
+    """Return the times of the relations that have any."""
+    if not file.is_file():
+        return {}
+    if typed is None:
+        return {"": file}
+    times = mapped(file)
+    of = {each.name: times[each.first : each.range.stop] for each in typed.relations}
+    blocks = {name: range(0, len(rows), _BLOCK) for name, rows in of.items()}
+    return {
+        name: rows
+        for name, rows in of.items()
+        if any((rows[start : start + _BLOCK] != _NO_TIME).any() for start in blocks[name])
+    }

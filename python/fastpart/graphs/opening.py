@@ -16,13 +16,12 @@ from ..core.parameters import Directedness, IdType, Layout, StrPath, flag, path,
 from ..errors import ParameterError, arg
 from . import sources
 from .convert.inputs import files_of, is_standard_input, kind_of, names_files, packing
-from .converted import Given, open_converted, open_strings
+from .converted import Given, is_url, open_converted, open_strings
 from .directory_opening import open_directory
-from .ends import asked
 from .graph import Graph, open_records
 from .graph_directory import MARKER
-from .remote import is_url
 from .sidecars import Sidecar
+from .tables import asked
 
 _RAW = ("raw", "npy")
 

@@ -21,8 +21,7 @@ from ..core.options import RunOptions
 from ..core.pairs import keys_of, mixed
 from ..core.parameters import Directedness, Layout
 from ..errors import GraphFormatError, GraphWarning, ParameterError, arg, warn
-from .ends import Pair
-from .tables import Table, table_of
+from .tables import Pair, Table, table_of
 
 Array = npt.NDArray[Any]
 
@@ -90,6 +89,8 @@ def columns_of(
     libraries = _libraries(source)
     for library, adapter in _GRAPHS.items():
         if library in libraries:
+            if not hasattr(source, _OWN.get(library, "__class__")):
+                raise TypeError(f"graph: expected {ACCEPTED}, got {_named(source)}")
             columns = adapter(source)
             if weights is None:
                 return columns
@@ -259,8 +260,6 @@ def _scipy(matrix: Any) -> Columns:
 
 
 def _networkx(graph: Any) -> Columns:
-    if not hasattr(graph, "is_multigraph"):
-        raise _unknown(graph)
     nodes, edges = nodes_of(graph), graph.edges()
     if nodes is not None:
         number = {node: vertex for vertex, node in enumerate(nodes)}
@@ -280,15 +279,11 @@ def nodes_of(graph: Any) -> list[Any] | None:
 
 
 def _igraph(graph: Any) -> Columns:
-    if not hasattr(graph, "vcount"):
-        raise _unknown(graph)
     u, v = _pairs((edge.tuple for edge in graph.es), graph.ecount())
     return Columns(u, v, graph.vcount(), graph.is_directed())
 
 
 def _rustworkx(graph: Any) -> Columns:
-    if not hasattr(graph, "edge_list"):
-        raise _unknown(graph)
     n = graph.num_nodes()
     if n and max(graph.node_indexes()) != n - 1:
         raise GraphFormatError(
@@ -300,8 +295,6 @@ def _rustworkx(graph: Any) -> Columns:
 
 
 def _dgl(graph: Any) -> Columns:
-    if not hasattr(graph, "is_homogeneous"):
-        raise _unknown(graph)
     if not graph.is_homogeneous:
         raise TypeError(
             f"graph: {_named(graph)} has several types of nodes or edges. Pass dgl.to_homogeneous(graph)"
@@ -450,6 +443,9 @@ _GRAPHS: dict[str, Callable[[Any], Columns]] = {
 }
 """By the package that defines the type or one of its bases."""
 
+_OWN = {"networkx": "is_multigraph", "igraph": "vcount", "rustworkx": "edge_list", "dgl": "is_homogeneous"}
+"""An attribute that only the graphs of a package have."""
+
 
 def _pairs(edges: Iterator[tuple[int, int]], count: int) -> Array:
     """Return pairs of ids as columns, filled one by one."""
@@ -460,7 +456,3 @@ def _pairs(edges: Iterator[tuple[int, int]], count: int) -> Array:
 def _named(value: object) -> str:
     kind = type(value)
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
-
-
-def _unknown(value: object) -> TypeError:
-    return TypeError(f"graph: expected {ACCEPTED}, got {_named(value)}")

@@ -12,7 +12,7 @@ from typing import Literal
 from .. import _core
 from ..core.notes import log
 from ..core.options import RunOptions
-from ..core.outputs import Owner
+from ..core.outputs import Owner, new_folder
 from ..core.parameters import shown
 from ..core.parsing import conform, json_object
 from ..errors import ParameterError
@@ -47,9 +47,7 @@ def _staged(target: Path, writes: Sequence[str], run: RunOptions) -> Iterator[Pa
     listed = _listed(target)
     own = _own(target, listed or [], run)
     _refuse_foreign(target, writes, own if listed is None else ["json", *own])
-    folder = _core.AtomicDir(beside(target, "staged"))
-    try:
-        inside = Path(folder.path)
+    with new_folder(beside(target, "staged"), keep=False) as inside:
         yield inside / target.name
         new = _list(inside / target.name, run)
         if Sidecar.beside(inside / target.name).exists():
@@ -62,8 +60,6 @@ def _staged(target: Path, writes: Sequence[str], run: RunOptions) -> Iterator[Pa
         for name in (target.name, *(f"{target.name}.{suffix}" for suffix in (*new, "json"))):
             if (inside / name).exists():
                 os.replace(inside / name, target.with_name(name))
-    finally:
-        folder.discard()
 
 
 def _listed(target: Path) -> list[Companions] | None:

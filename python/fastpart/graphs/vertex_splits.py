@@ -14,8 +14,8 @@ from ..core.inputs import splits_of
 from ..core.parameters import meant
 from ..core.vertex_tables import InOrder
 from ..errors import ParameterError
-from .directory_data import found_in
 from .graph import Graph
+from .graph_directory import found_in
 from .types import TypedRanges, VertexType
 
 Ids = npt.NDArray[np.int64]

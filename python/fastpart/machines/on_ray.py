@@ -25,8 +25,7 @@ from ..core.notes import log
 from ..core.parameters import one_line
 from ..errors import ClusterError
 from .engine import Program
-from .replica import Outcome, Replica, outcome
-from .stopped import kill, kill_stopped
+from .replica import Outcome, Replica, kill, kill_stopped, outcome
 
 RETRIES = 3
 """How often a task is run again, and how often replicas begin again, before the job is given up."""

@@ -28,13 +28,12 @@ from ..core.folders import refuse_links, remove_files
 from ..core.notes import log
 from ..core.options import RunOptions
 from ..core.outputs import Owner
-from ..core.own_checksum import is_intact, with_checksum
 from ..core.parameters import StrPath, integer, path, regular, shown
-from ..core.parsing import damaged, json_object
+from ..core.parsing import damaged, is_intact, json_object, with_checksum
 from ..errors import EdgeFileChangedError, GraphFormatError, ParameterError
+from ..graphs.converted import is_url
 from ..graphs.graph import Graph
 from ..graphs.opening import open_graph
-from ..graphs.remote import is_url
 from .engine import Program, Threads
 from .job import read_checked, source_of, write_checked
 

@@ -70,18 +70,10 @@ def counts_of_types(
     """Return the numbers of each type in each part, given the halo of each type per part. Empty splits are left out."""
     counts: list[Counts] = []
     for each, halo in zip(typed.types, halos, strict=True):
-        of_type_splits = {name: of_type(ids, each) for name, ids in splits.items()}
-        counts.append(
-            {
-                "vertices": _counts(partition, each.range),
-                "halo": halo,
-                **{
-                    name: _core.split_counts(partition.assignment, ids, partition.k, options)
-                    for name, ids in of_type_splits.items()
-                    if len(ids)
-                },
-            }
-        )
+        counts.append({"vertices": _counts(partition, each.range), "halo": halo})
+        for name, ids in splits.items():
+            if len(own := of_type(ids, each)):
+                counts[-1][name] = _core.split_counts(partition.assignment, own, partition.k, options)
     return counts
 
 
@@ -163,12 +155,8 @@ def relations_of_edges(typed: TypedRanges, partition: Partition) -> pl.DataFrame
 
 
 def _described(relation: Relation) -> dict[str, Any]:
-    return {
-        "relation": relation.name,
-        "source": relation.source,
-        "target": relation.target,
-        "edges": relation.m,
-    }
+    ends = {"source": relation.source, "target": relation.target}
+    return {"relation": relation.name, **ends, "edges": relation.m}
 
 
 def _counts(partition: Partition, items: range) -> npt.NDArray[np.int64]:

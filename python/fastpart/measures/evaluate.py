@@ -27,9 +27,8 @@ from ..graphs.vertex_splits import typed_splits
 from ..machines.engine import Engine
 from ..machines.partitioning import Place
 from ..machines.starting import at_place
-from ..partitions.caps import Cap
 from ..partitions.partition import EdgePartition, Partition, partition_given
-from ..partitions.results import Evaluation, without_nan
+from ..partitions.results import Cap, Evaluation, without_nan
 from . import by_type
 from .ratios import balance_of, ratio, shares_of
 from .vertex_counts import count

@@ -133,10 +133,7 @@ def partition_facts(source: StrPath) -> PartitionFacts:
     manifest: Mapping[str, Any] = partition.manifest or {}
     folder = partition.folder or Path()
     sizes = {name: (folder / name).stat().st_size for name in below(folder)}
-    known = {
-        name: getattr(partition, attribute)
-        for name, attribute in {"n": "num_vertices", "m": "num_edges", "loops": "loops"}.items()
-    }
+    known = {"n": partition.num_vertices, "m": partition.num_edges, "loops": partition.loops}
     told = {name: manifest.get(name) for name in ("directedness", "halo_hops", "fastpart", "schema")}
     return PartitionFacts(
         {
@@ -177,19 +174,12 @@ def _parts(partition: Partition, sizes: Mapping[str, int]) -> list[dict[str, int
 
 def _data(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return what is stored of vertices and edges, or of each type and relation."""
-    if "types" in manifest:
-        types = {each["name"]: {"count": each["n"], **_described(each, _ROWS)} for each in manifest["types"]}
-        relations = {
-            each["name"]: {"count": each["m"], **_described(each, _EDGE_ROWS)}
-            for each in manifest["relations"]
-        }
-        return types | relations
     if "directedness" not in manifest:
         return {}
-    edges = _described(manifest, _EDGE_ROWS)
-    return {
-        "vertices": {"count": manifest["n"], **_described(manifest, _ROWS)},
-        "edges": {"count": manifest["m"], **edges},
+    types = manifest.get("types", [{**manifest, "name": "vertices"}])
+    relations = manifest.get("relations", [{**manifest, "name": "edges"}])
+    return {each["name"]: {"count": each["n"], **_described(each, _ROWS)} for each in types} | {
+        each["name"]: {"count": each["m"], **_described(each, _EDGE_ROWS)} for each in relations
     }
 
 

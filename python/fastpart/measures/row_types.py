@@ -14,8 +14,8 @@ from ..core import parameters
 from ..core.parameters import meant
 from ..core.parsing import mapped
 from ..errors import ParameterError
-from ..graphs.directory_data import found_in
 from ..graphs.graph import Graph
+from ..graphs.graph_directory import found_in
 from ..partitions.partition import VertexPartition
 from ..partitions.types import rows_of_type, type_names
 

@@ -189,27 +189,21 @@ def document(algorithm: _core.Algorithm) -> str:
 
 
 def _returns(algorithm: _core.Algorithm) -> list[str]:
-    lines = []
-    if "vertices" in algorithm.of:
-        lines.append(
-            "Of vertices: ``assignment`` (int32, shape (n,), read-only, not copied), ``loads`` and ``cap``."
-        )
-    if "edges" in algorithm.of:
-        lines.append(
-            "Of records: ``assignment`` (uint8, int16 or int32 by k, shape (m,), read-only), ``loads`` and ``cap``."
-        )
-    if any(field.name == "balance_on" for field in algorithm.fields):
-        lines.append("With ``balance_on`` also ``weight_loads`` and ``weight_cap``.")
-    if any(field.kind == "several_weights" for field in algorithm.fields):
-        lines.append("With a list of b arrays these have the shapes (b, k) and (b,).")
-    if any(field.kind == "splits" for field in algorithm.fields):
-        lines.append("Also ``weight_loads`` and ``weight_cap``, of training, validation and test vertices.")
-    if any(field.name == "volume_balance" for field in algorithm.fields):
-        lines.append("With ``volume_balance`` also ``volume_loads`` and ``volume_cap``.")
-    if any(field.name == "sizes" for field in algorithm.fields):
-        lines.append("With ``sizes`` the caps are int64 arrays with one entry per part.")
-    return lines
+    """Return the description of the result."""
+    known = {*algorithm.of, *(word for field in algorithm.fields for word in (field.name, field.kind))}
+    return [text for word, text in _RETURNS.items() if word in known]
 
+
+_RETURNS = {
+    "vertices": "Of vertices: ``assignment`` (int32, shape (n,), read-only, not copied), ``loads`` and ``cap``.",
+    "edges": "Of records: ``assignment`` (uint8, int16 or int32 by k, shape (m,), read-only), ``loads`` and ``cap``.",
+    "balance_on": "With ``balance_on`` also ``weight_loads`` and ``weight_cap``.",
+    "several_weights": "With a list of b arrays these have the shapes (b, k) and (b,).",
+    "splits": "Also ``weight_loads`` and ``weight_cap``, of training, validation and test vertices.",
+    "volume_balance": "With ``volume_balance`` also ``volume_loads`` and ``volume_cap``.",
+    "sizes": "With ``sizes`` the caps are int64 arrays with one entry per part.",
+}
+"""Sentences by what an algorithm deals, or by the name or the kind of a parameter."""
 
 _RAISES = [
     "Raises",

@@ -21,11 +21,10 @@ from ..core.vertex_tables import file_of, in_order, numbers_in, table_of
 from ..errors import FastpartError, GraphFormatError, ParameterError, arg, code
 from ..graphs.graph import Graph
 from ..machines.engine import Engine
-from .caps import Cap, cap_of_parts, frozen
 from .methods import Loadable, Savable
 from .parts import EdgePartData, PartData, Parts, VertexPartData
-from .results import Evaluation
-from .stored_ids import IDS, stored_ids
+from .results import Cap, Evaluation, cap_of_parts, frozen
+from .stored_graph import IDS, stored_ids
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -17,9 +17,8 @@ from ..core import parameters
 from ..core.calls import called_well
 from ..core.frames import pl
 from ..core.outputs import replaceable
-from ..core.own_checksum import is_intact, with_checksum
 from ..core.parameters import StrPath, shown, sized
-from ..core.parsing import Count, conform, json_object
+from ..core.parsing import Count, conform, is_intact, json_object, with_checksum
 from ..core.protocols import tables
 from ..errors import GraphFormatError, ParameterError, arg
 

@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from ..core.parameters import StrPath
 from ..measures.compare import Comparison
-from ..measures.compare.merging import merged
-from ..measures.compare.outcomes import MEASURES, TITLES, Outcome
+from ..measures.compare.outcomes import MEASURES, TITLES, Outcome, merged
 from .figures import Figure, Panel, figure_of, plotted
 from .panels import bars, matrices, scatter, strokes
 

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from .. import _core
 from ..core.facts import Table
-from ..core.forks import before_polars_threads
-from ..core.frames import pl
+from ..core.frames import before_polars_threads, pl
 from ..core.parameters import TABLES, StrPath, output, shown
 from ..measures.compare import Comparison
 from ..measures.compare.comparison import FILES

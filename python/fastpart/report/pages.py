@@ -18,8 +18,7 @@ from ..core.notes import log
 from ..core.parameters import StrPath, one_line, output, shown, sized
 from ..measures.compare import Comparison
 from ..measures.compare.comparison import REPORTS
-from ..measures.compare.merging import merged
-from ..measures.compare.outcomes import MEASURES, TITLES
+from ..measures.compare.outcomes import MEASURES, TITLES, merged
 from .look import DARK, LIGHT, printable
 from .text import MOST_ROWS, columns_of, conditions_of, measure_text
 
@@ -202,13 +201,9 @@ def _tables_by_type(comparison: Comparison) -> Iterable[Table]:
     """Yield the tables of types and relations, with a group of rows for each partition."""
     for of in MEASURES:
         outcomes = [outcome for outcome in comparison.outcomes if outcome.row["of"] == of]
-        for what, frames in (
-            ("types", [(outcome.row, outcome.types) for outcome in outcomes if outcome.types is not None]),
-            (
-                "relations",
-                [(outcome.row, outcome.relations) for outcome in outcomes if outcome.relations is not None],
-            ),
-        ):
+        for what in ("types", "relations"):
+            named = ((outcome.row, getattr(outcome, what)) for outcome in outcomes)
+            frames = [(row, frame) for row, frame in named if frame is not None]
             if not frames:
                 continue
             first = frames[0][1]

@@ -11,8 +11,7 @@ from ..core.frames import pl
 from ..core.parameters import one_line
 from ..core.protocols import MOST_COLUMNS
 from ..measures.compare import Comparison
-from ..measures.compare.merging import RATIOS
-from ..measures.compare.outcomes import BOUNDED, COST, MEASURES, TITLES, TRAFFIC
+from ..measures.compare.outcomes import BOUNDED, COST, MEASURES, RATIOS, TITLES, TRAFFIC
 from ..partitions.results import Evaluation
 
 MANY = 10_000
@@ -50,14 +49,8 @@ def evaluation_text(evaluation: Evaluation) -> str:
 
     The summary comes last, since a terminal shows the last lines.
     """
-    tables = []
-    for frame, what in (
-        (evaluation.parts, "parts"),
-        (evaluation.types, "types"),
-        (evaluation.relations, "relations"),
-    ):
-        if frame is not None:
-            tables.append(_shortened(frame, what))
+    frames = {what: getattr(evaluation, what) for what in ("parts", "types", "relations")}
+    tables = [_shortened(frame, what) for what, frame in frames.items() if frame is not None]
     return "\n\n".join([*tables, table(evaluation.summary)])
 
 

@@ -8,8 +8,10 @@ import math
 import os
 import selectors
 import signal
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -18,7 +20,6 @@ from typing import Any
 from ..core.system import require_processes
 from ..errors import TrainingError
 from .launch import Process, begin, environment_of, is_asleep, send_signal
-from .logs import Output, show
 from .machine_watch import MachineWatch
 from .reporting import DONE, FAILED, READY, RUN, WARNING
 from .session import SHARED_MEMORY, Session
@@ -431,3 +432,35 @@ def _hang(child: Child) -> str:
 def _last_lines(child: Child) -> str:
     lines = child.last_lines()
     return f". The end of its stderr:\n{lines}" if lines else ". Its stderr is empty"
+
+
+_LONGEST = 1 << 16
+"""Bytes of a line that are shown at a time."""
+
+
+def show(name: str, text: str) -> None:
+    """Show a line of a worker. Results go to stdout, so nothing of workers may come between."""
+    if sys.stderr is not None:
+        with suppress(OSError, ValueError):  # the user has closed it
+            print(f"{name}: {text}", file=sys.stderr, flush=True)
+
+
+class Output:
+    """The stdout of a worker, shown line by line."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self._rest = name, b""
+
+    def add(self, data: bytes) -> None:
+        """Show the lines that are complete."""
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            show(self._name, line.decode(errors="replace"))
+        if len(self._rest) > _LONGEST:
+            self.end()
+
+    def end(self) -> None:
+        """Show a last line without an end."""
+        if self._rest:
+            show(self._name, self._rest.decode(errors="replace"))
+        self._rest = b""

@@ -70,49 +70,39 @@ class Gathering:
         return ranges
 
 
-def plain_arrays(contents: Contents) -> Iterator[Gathering]:
-    """Yield the arrays of a plain graph: of its one type, and of its one relation."""
-    yield from arrays_of_type(None, 0, contents)
-    yield from arrays_of_relation(None, None, contents)
-
-
-def _of_edges(contents: Contents) -> dict[str, Rows | None]:
-    """Return the rows of records, without their times, by the names of their arrays."""
-    masks = {f"edge_label_{name}": rows for name, rows in contents.edge_masks.items()}
-    features = None if contents.edge_features is None else contents.edge_features.rows
-    return {"edge_features": features, EDGE_LABELS: contents.edge_labels, **masks}
-
-
-def arrays_of_type(typed: TypedRanges | None, number: int, contents: Contents) -> Iterator[Gathering]:
+def arrays_of_type(typed: TypedRanges, number: int, contents: Contents) -> Iterator[Gathering]:
     """Yield the arrays of one type of vertices. Without types, these are the arrays of all vertices."""
-    of = None if typed is None else typed.types[number]
-    above, first = ("", 0) if of is None else (f"types/{of.name}/", of.first)
-    features = None if contents.features is None else contents.features.rows
+    of = typed.types[number]
+    data, above = contents.of_types[of.name], f"types/{of.name}/" if of.name else ""
+    features = None if data.features is None else data.features.rows
 
     def spans(size: Sizes) -> list[tuple[int, int]]:
         hops = size["num_inner"], *size.get("num_halo", ())
-        return TypeCounts.of(typed, size, hops, size["num_edges"]).spans(number)
+        return TypeCounts.of(typed if of.name else None, size, hops, size["num_edges"]).spans(number)
 
     def halo(folder: Path, size: Sizes) -> Any:
         vertices = np.load(folder / "vertices.npy", mmap_mode="r")
         return np.concatenate([vertices[start:stop] for start, stop in spans(size)[1:]])
 
-    named_rows = {"features": features, "labels": contents.labels, "times": contents.times, **contents.masks}
+    named_rows = {"features": features, "labels": data.labels, "times": data.times, **data.masks}
     for name, rows in named_rows.items():
         if rows is not None:
-            yield Gathering(f"{above}{name}", rows, "vertices.npy", lambda size: spans(size)[0], first)
+            yield Gathering(f"{above}{name}", rows, "vertices.npy", lambda size: spans(size)[0], of.first)
     if contents.halo_features and features is not None:
-        yield Gathering(f"{above}halo_features", features, IDS, _whole, first, halo)
+        yield Gathering(f"{above}halo_features", features, IDS, _whole, of.first, halo)
 
 
-def arrays_of_relation(
-    typed: TypedRanges | None, of: EdgeType | None, contents: Contents
-) -> Iterator[Gathering]:
+def arrays_of_relation(typed: TypedRanges, of: EdgeType, contents: Contents) -> Iterator[Gathering]:
     """Yield the arrays of the edges of a relation, or of its reverse. Without relations, these are all edges."""
-    arrays = _of_edges(contents) | {"edge_times" if of is None else "times": contents.edge_times}
+    data = contents.of_relations[of.relation.name]
+    arrays = {
+        "edge_features": None if data.features is None else data.features.rows,
+        EDGE_LABELS: data.labels,
+    }
+    arrays |= {f"edge_label_{name}": rows for name, rows in data.masks.items()}
+    arrays["times" if of.name else "edge_times"] = data.times
 
     def ids(folder: Path, size: Sizes) -> Any:
-        assert typed is not None
         relations, edge_ids = (
             np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("relations", "edge_ids")
         )
@@ -120,12 +110,10 @@ def arrays_of_relation(
         return edge_ids[np.flatnonzero(relations == number)] % max(m, 1)
 
     for name, rows in arrays.items():
-        if rows is None:
-            continue
-        if of is None:
-            yield Gathering(name, rows, "edge_ids.npy", lambda size: (0, size["num_edges"]))
-        else:
+        if rows is not None and of.name:
             yield Gathering(f"relations/{of.name}/{name}", rows, IDS, _whole, of.relation.first, ids)
+        elif rows is not None:
+            yield Gathering(name, rows, "edge_ids.npy", lambda size: (0, size["num_edges"]))
 
 
 def _whole(size: Sizes) -> tuple[int, int]:

@@ -24,40 +24,38 @@ from .edge_splits import held_out_from, held_out_of
 
 
 @dataclass(frozen=True)
-class Contents:
-    """Rows to distribute over the parts, one per vertex, or one per record.
+class Data:
+    """The rows of a type of vertices, or of a relation."""
 
-    Those of a typed graph lie in ``of_types`` and ``of_relations``.
-    """
-
-    halo_hops: int
-    halo_features: bool
     features: Features | None = None
     labels: Rows | None = None
     masks: Mapping[str, Rows] = field(default_factory=dict)
     times: Rows | None = None
-    edge_features: Features | None = None
-    edge_labels: Rows | None = None
-    edge_masks: Mapping[str, Rows] = field(default_factory=dict)
-    edge_times: Rows | None = None
+
+
+@dataclass(frozen=True)
+class Contents:
+    """Rows to distribute over the parts, one per vertex, or one per record.
+
+    A graph without types has one of each, whose names are empty.
+    """
+
+    halo_hops: int
+    halo_features: bool
+    of_types: Mapping[str, Data]
+    of_relations: Mapping[str, Data]
     held_out: Mapping[str, Pairs] | None = None
     """Pairs of vertices to validate and to test on. None without edge splits."""
     held_out_from: int | None = None
     """Their earliest time. None if they were not split by time."""
-    of_types: Mapping[str, Contents] = field(default_factory=dict)
-    of_relations: Mapping[str, Contents] = field(default_factory=dict)
 
-    @property
-    def members(self) -> dict[str, npt.NDArray[np.int64]]:
-        """The vertices in each split."""
-        return {name: np.flatnonzero(mask.read(0, len(mask))) for name, mask in self.masks.items()}
-
-    def splits_of(self, typed: TypedRanges) -> dict[str, npt.NDArray[np.int64]]:
+    def splits_of(self, typed: TypedRanges | None) -> dict[str, npt.NDArray[np.int64]]:
         """Return the vertices of all types in each split."""
+        firsts = {each.name: each.first for each in typed.types} if typed else {}
         found: dict[str, list[npt.NDArray[np.int64]]] = {}
-        for each in typed.types:
-            for name, ids in self.of_types[each.name].members.items():
-                found.setdefault(name, []).append(each.first + ids)
+        for of, data in self.of_types.items():
+            for name, mask in data.masks.items():
+                found.setdefault(name, []).append(firsts.get(of, 0) + np.flatnonzero(mask.read(0, len(mask))))
         return {name: np.concatenate(ids) for name, ids in found.items()}
 
 
@@ -65,24 +63,26 @@ def holds(contents: Contents | None) -> list[str]:
     """Return what a partition directory with such contents holds, in words. None: the assignment only."""
     if contents is None:
         return []
-    types = [{"name": name, **_entries(each)} for name, each in contents.of_types.items()]
-    relations = [{"name": name, **_entries(each)} for name, each in contents.of_relations.items()]
-    return held({"num_directed_edges": True, **_entries(contents), "types": types, "relations": relations})
+    types = [
+        {
+            "name": name,
+            **_entries(each),
+            "halo_features": contents.halo_features and each.features is not None,
+        }
+        for name, each in contents.of_types.items()
+    ]
+    relations = [{"name": name, **_entries(each, "edge_")} for name, each in contents.of_relations.items()]
+    of_each = {"types": types, "relations": relations} if types[0]["name"] else types[0] | relations[0]
+    return held({"num_directed_edges": True, "edge_splits": contents.held_out is not None, **of_each})
 
 
-def _entries(contents: Contents) -> dict[str, Any]:
+def _entries(data: Data, before: str = "") -> dict[str, Any]:
     """Return the entries of a manifest that say what is stored."""
     return {
-        "features": contents.features is not None,
-        "halo_features": contents.halo_features and contents.features is not None,
-        "labels": contents.labels is not None,
-        "splits": contents.masks,
-        "times": contents.times is not None,
-        "edge_features": contents.edge_features is not None,
-        "edge_labels": contents.edge_labels is not None,
-        "edge_label_splits": contents.edge_masks,
-        "edge_times": contents.edge_times is not None,
-        "edge_splits": contents.held_out is not None,
+        f"{before}features": data.features is not None,
+        f"{before}labels": data.labels is not None,
+        f"{before}label_splits" if before else "splits": data.masks,
+        f"{before}times": data.times is not None,
     }
 
 
@@ -91,39 +91,35 @@ class Given:
 
     def __init__(self, given: SavedData, options: RunOptions, ids: Ids) -> None:
         self._given, self._options, self._ids = given, options, ids
-        self._shape: dict[str, Any] = {name: getattr(given, name) for name in ("halo_hops", "halo_features")}
 
-    def open(self, n: int, m: int) -> Contents:
-        """Open the data of a plain graph."""
-        given = self._given.edge_splits
-        held_out = None if given is None else held_out_of(given, n)
-        rows = self._of_vertices(self._given, n, self._ids) | self._of_edges(self._given, m)
-        since = None if given is None else held_out_from(given)
-        return Contents(**self._shape, **rows, held_out=held_out, held_out_from=since)
-
-    def open_typed(self, typed: TypedRanges) -> Contents:
-        """Open the data of each type and relation."""
-        of_types, of_relations = dict[str, Contents](), dict[str, Contents]()
-        for each in typed.types:
+    def open(self, typed: TypedRanges | None, n: int, m: int) -> Contents:
+        """Open the data of each type and relation. Without types, the graph has one of each."""
+        pairs = self._given.edge_splits
+        held_out = None if pairs is None else held_out_of(pairs, n, typed)
+        since = None if pairs is None or typed else held_out_from(pairs)
+        ranges = typed or TypedRanges.without_names(n, m, "directed")
+        of_types, of_relations = dict[str, Data](), dict[str, Data]()
+        for each in ranges.types:
+            given, ids = self._of(each.name), of_name(self._ids, each.name) if typed else self._ids
             with _About("type", each.name) as about:
-                rows = self._of_vertices(self._of(each.name), each.n, of_name(self._ids, each.name), about)
-            of_types[each.name] = Contents(**self._shape, **rows)
-        for relation in typed.relations:
+                of_types[each.name] = self._of_vertices(given, each.n, ids, about)
+        for relation in ranges.relations:
             with _About("relation", relation.name) as about:
-                rows = self._of_edges(self._of(relation.name), relation.m, about)
-            of_relations[relation.name] = Contents(**self._shape, **rows)
-        given, n = self._given.edge_splits, sum(each.n for each in typed.types)
-        held_out = None if given is None else held_out_of(given, n, typed)
-        return Contents(**self._shape, of_types=of_types, of_relations=of_relations, held_out=held_out)
+                data = self._of_edges(self._of(relation.name), relation.m, about)
+            of_relations[relation.name] = data
+        shape = self._given.halo_hops, self._given.halo_features
+        return Contents(*shape, of_types, of_relations, held_out, since)
 
     def _of(self, name: str) -> SavedData:
-        """Return the options for a type or a relation."""
+        """Return the options for a type or a relation. Those of a graph without types have no names."""
+        if not name:
+            return self._given
         of: dict[str, Any] = {
             key: value.get(name) for key, value in vars(self._given).items() if isinstance(value, Mapping)
         }
         return replace(self._given, **of)
 
-    def _of_vertices(self, given: SavedData, n: int, ids: Ids, about: str = "") -> dict[str, Any]:
+    def _of_vertices(self, given: SavedData, n: int, ids: Ids, about: str) -> Data:
         opened: Rows | None = None
         if given.features is not None:
             opened = rows_of_vertices("features", given.features, n, ids, self._options, fields=True)
@@ -132,46 +128,30 @@ class Given:
                     f"features: shape {opened.shape}, expected one row per vertex. Give a single feature the shape "
                     f"({n}, 1)"
                 )
+        features = times = None
         labels = None if given.labels is None else rows_of("labels", labels_of(given.labels, n, ids))
-        splits = {} if given.splits is None else splits_of(given.splits, n, given.split, ids, about)
-        masks = _masks(splits, n)
-        times = None
+        masks = _masks({} if given.splits is None else splits_of(given.splits, n, given.split, ids, about), n)
         if given.times is not None:
             times = _whole("times", rows_of_vertices("times", given.times, n, ids, self._options))
-        features = None
         if opened is not None:
             train = None
             if given.standardise:  # a type without splits is standardised as a whole
                 train = masks.get("train", np.zeros(n, np.bool_)) if masks else np.ones(n, np.bool_)
             features = stored_features(opened, given.feature_dtype, train)
-        return {
-            "features": features,
-            "labels": labels,
-            "masks": {name: rows_of(name, mask) for name, mask in masks.items()},
-            "times": times,
-        }
+        return Data(features, labels, {name: rows_of(name, mask) for name, mask in masks.items()}, times)
 
-    def _of_edges(self, given: SavedData, m: int, about: str = "") -> dict[str, Any]:
-        edge_features = None
+    def _of_edges(self, given: SavedData, m: int, about: str) -> Data:
+        features = times = labels = None
         if given.edge_features is not None:
             rows = self._of_records("edge_features", given.edge_features, m)
-            edge_features = stored_features(rows, given.edge_feature_dtype, None, "edge_features")
-        times = None
+            features = stored_features(rows, given.edge_feature_dtype, None, "edge_features")
         if given.edge_times is not None:
             times = _whole("edge_times", self._of_records("edge_times", given.edge_times, m))
-        labels = None
         if given.edge_labels is not None:
             labels = rows_of("edge_labels", labels_of_records(given.edge_labels, m))
-        splits = {}
-        if given.edge_label_splits is not None:
-            splits = splits_of_records(given.edge_label_splits, m, about)
-        masks = {name: rows_of(name, mask) for name, mask in _masks(splits, m).items()}
-        return {
-            "edge_features": edge_features,
-            "edge_labels": labels,
-            "edge_masks": masks,
-            "edge_times": times,
-        }
+        given_splits = given.edge_label_splits
+        masks = _masks({} if given_splits is None else splits_of_records(given_splits, m, about), m)
+        return Data(features, labels, {name: rows_of(name, mask) for name, mask in masks.items()}, times)
 
     def _of_records(self, name: str, given: Any, m: int) -> Rows:
         """Return one row per record. Records have no ids, so the order of the rows is theirs."""
@@ -198,13 +178,13 @@ class _About:
     """Adds to errors in the block which type or relation they are about. Warnings there begin with the same words."""
 
     def __init__(self, what: str, name: str) -> None:
-        self._about = f"{what} {name!r}: "
+        self._about = f"{what} {name!r}: " if name else ""
 
     def __enter__(self) -> str:
         return self._about
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, FastpartError | TypeError) and error.args:
+        if self._about and isinstance(error, FastpartError | TypeError) and error.args:
             error.args = (f"{self._about}{error.args[0]}", *error.args[1:])
 
 

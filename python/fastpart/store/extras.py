@@ -17,8 +17,8 @@ from ..core.options import RunOptions
 from ..core.parameters import shown
 from ..core.vertex_tables import InOrder
 from ..errors import ParameterError, arg
-from ..graphs.directory_data import found_in
 from ..graphs.graph import Graph
+from ..graphs.graph_directory import found_in
 from ..graphs.types import TypedRanges
 from ..partitions.saved import SavedData
 from .contents import Contents, Given
@@ -91,11 +91,12 @@ def _given(data: SavedData) -> Iterator[str]:
 
 def measured(typed: TypedRanges | None, contents: Contents) -> dict[str, Any]:
     """Return what measures take. Of types these are the splits only, since each type has classes of its own."""
-    if typed is None:
-        labels = None if contents.labels is None else InOrder(contents.labels.read(0, len(contents.labels)))
-        return {"labels": labels, "splits": InOrder(contents.members) if contents.masks else None}
     splits = contents.splits_of(typed)
-    return {"splits": InOrder(splits) if splits else None}
+    found = {"splits": InOrder(splits) if splits else None}
+    if typed is None:
+        labels = contents.of_types[""].labels
+        found["labels"] = None if labels is None else InOrder(labels.read(0, len(labels)))
+    return found
 
 
 def _refuse_inside(target: Path, data: SavedData) -> None:
@@ -120,19 +121,18 @@ def _refuse_inside(target: Path, data: SavedData) -> None:
 def opened(data: SavedData, graph: Graph, of: str, options: RunOptions) -> Contents:
     """Open all files, and refuse those that do not fit the graph. The data are complete."""
     typed = graph._typed
-    if typed is None:
-        return Given(data, options, graph._id_tables).open(graph.num_vertices, graph.num_edges)
-    typed.refuse_as_folders()
-    if of == "edges":
-        raise ParameterError(
-            "out: the parts of an edge partition do not know types. Save a vertex partition, or the assignment "
-            "alone as .npy, .txt or .parquet"
-        )
-    types, by_name = [each.name for each in typed.types], dict[str, Any]()
-    for name in (*OF_VERTICES, *OF_EDGES):
-        known = types if name in OF_VERTICES else typed.names
-        by_name[name] = _by_name(name, getattr(data, name), known)
-    return Given(replace(data, **by_name), options, graph._id_tables).open_typed(typed)
+    if typed is not None:
+        typed.refuse_as_folders()
+        if of == "edges":
+            raise ParameterError(
+                "out: the parts of an edge partition do not know types. Save a vertex partition, or the assignment "
+                "alone as .npy, .txt or .parquet"
+            )
+        types = [each.name for each in typed.types]
+        by_name: dict[str, Any] = {name: _by_name(name, getattr(data, name), types) for name in OF_VERTICES}
+        by_name |= {name: _by_name(name, getattr(data, name), typed.names) for name in OF_EDGES}
+        data = replace(data, **by_name)
+    return Given(data, options, graph._id_tables).open(typed, graph.num_vertices, graph.num_edges)
 
 
 def _in_order(files: Any) -> Any:

@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from ..core import parameters
 from ..core.folders import inside
-from ..core.forks import before_polars_threads
-from ..core.frames import pl
+from ..core.frames import before_polars_threads, pl
 from ..core.options import Options, run_options, with_options
 from ..core.parameters import Of, StrPath, shown
 from ..core.parsing import damaged, json_object, mapped

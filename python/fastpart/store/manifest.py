@@ -14,9 +14,8 @@ from ..core.inputs import EDGE_LABEL_SPLITS, EDGE_LABELS, EDGE_MASKS, SPLITS
 from ..core.names import PathBelow
 from ..core.options import RunOptions
 from ..core.outputs import replaceable
-from ..core.own_checksum import with_checksum
 from ..core.parameters import choice, integer, shown
-from ..core.parsing import conform, json_object
+from ..core.parsing import conform, json_object, with_checksum
 from ..errors import FastpartError, GraphFormatError, ParameterError
 from ..graphs.sidecars import Companion
 from ..graphs.types import RelationEntry, TypedRanges, TypeEntry

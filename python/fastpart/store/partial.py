@@ -19,6 +19,7 @@ from .. import _core
 from ..core.folders import content_of, refuse_links
 from ..core.notes import log
 from ..core.options import RunOptions
+from ..core.outputs import new_folder
 from ..core.parameters import shown
 from ..errors import FastpartError, ParameterError
 from ..graphs.graph import Graph
@@ -71,17 +72,12 @@ class Partial:
     ) -> None:
         """Put the marker in place, and the files that ``fill`` writes. A folder that cannot be written is a note."""
         try:
-            directory = _core.AtomicDir(self.folder, [self.marker, *self.files])
-            try:
-                inside = Path(directory.path)
+            with new_folder(self.folder, [self.marker, *self.files]) as inside:
                 fill(inside)
                 listing = Listing(inside, RunOptions())
                 listing.add(self.files)
                 marker = {"fastpart": _core.__version__, **content, "files": listing.files, _KEY: about}
                 (inside / self.marker).write_bytes(manifest_bytes(marker))
-                directory.commit()
-            finally:
-                directory.discard()
             self.kept = True
         except (OSError, FastpartError) as error:  # the output itself may fit all the same
             log.warning(

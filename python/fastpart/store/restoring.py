@@ -16,17 +16,16 @@ import numpy.typing as npt
 
 from .. import _core
 from ..core import parameters
-from ..core.forks import before_polars_threads
-from ..core.frames import pl
+from ..core.frames import before_polars_threads, pl
 from ..core.options import Options, with_options
-from ..core.outputs import Owner, replaceable
+from ..core.outputs import Owner, new_folder, replaceable
 from ..core.parameters import StrPath, regular, shown
 from ..core.parsing import damaged, mapped
 from ..core.protocols import Assignment
 from ..errors import ParameterError
 from ..graphs.graph_directory import GraphDirectory
 from ..graphs.staging import beside
-from ..graphs.table_output import write_table
+from ..graphs.tables import write_table
 from ..partitions.partition import EdgePartition
 from .loading import open_partition
 
@@ -285,18 +284,12 @@ def _write_folder(directory: GraphDirectory, found: _Result, target: Path, overw
     """Write a table for each type."""
     holds = [f"the column {found.column}"]
     owned = replaceable(target, MARKER, "", "a folder of restored tables", holds, overwrite)
-    folder = _core.AtomicDir(target, [Path(name) for name in owned])
-    try:
+    with new_folder(target, owned) as folder:
         files = {name: f"{name}.parquet" for name in directory.types}
         for name, file in files.items():
-            write_table(
-                Path(folder.path) / file, _schema(directory, found, name), _table(directory, found, name)
-            )
+            write_table(folder / file, _schema(directory, found, name), _table(directory, found, name))
         content = {"fastpart": 1, "holds": holds, "files": sorted(files.values())}
-        _core.write_file(Path(folder.path) / MARKER, json.dumps(content, indent=1).encode())
-        folder.commit()
-    finally:
-        folder.discard()
+        _core.write_file(folder / MARKER, json.dumps(content, indent=1).encode())
 
 
 def _schema(directory: GraphDirectory, found: _Result, only: str | None) -> dict[str, Any]:
@@ -315,9 +308,6 @@ def _staged(target: Path) -> Iterator[Path]:
     """Yield a file in a folder beside the target, whose name it gets in the end."""
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
-    folder = _core.AtomicDir(beside(target, "staged"))
-    try:
-        yield Path(folder.path) / target.name
-        os.replace(Path(folder.path) / target.name, target)
-    finally:
-        folder.discard()
+    with new_folder(beside(target, "staged"), keep=False) as folder:
+        yield folder / target.name
+        os.replace(folder / target.name, target)

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple, Self
 
 from .. import _core
 from ..core import parameters
-from ..core.forks import before_polars_threads
-from ..core.frames import pl
+from ..core.frames import before_polars_threads, pl
 from ..core.options import RunOptions
 from ..core.outputs import Owner
 from ..core.parameters import StrPath, shown
@@ -54,47 +53,35 @@ def save_at(
     target, form = output(out)
     parameters.flag("overwrite", overwrite)
     with Owner(target):
-        _save(partition, target, form, graph, cluster, shared, overwrite, options)
-
-
-def _save(
-    partition: Partition,
-    target: Path,
-    form: str,
-    graph: Any,
-    cluster: str | Engine | None,
-    shared: StrPath | None,
-    overwrite: bool,
-    options: SaveOptions,
-) -> None:
-    if options.restore is not None and form != "parquet":
-        raise ParameterError("restore: needs a .parquet, which gets the ids beside the parts")
-    run, known = options.run, partition.graph if graph is None else graph
-    extras.check(options, target, form, partition.of, graph=known is not None)
-    opened = None if known is None else open_graph(known, **vars(run))
-    refuse_unwritable(target, form, opened)
-    if cluster is not None and (
-        form != "directory" or opened is None or isinstance(partition, EdgePartition)
-    ):
-        raise ParameterError(
-            "cluster: a cluster writes the parts of a vertex partition, with its graph, to a directory. Leave it out"
-        )
-    if opened is None:
-        refuse_loss(target, form, None, overwrite)
-    if opened is None or form != "directory":
-        if opened is not None and opened is not partition.graph:
-            partition.refuse_other_graph(opened.num_vertices, opened.num_edges, opened.identify(run)[1])
-        if options.restore is not None:
-            restore(partition, target, graph=options.restore, **vars(run))
+        if options.restore is not None and form != "parquet":
+            raise ParameterError("restore: needs a .parquet, which gets the ids beside the parts")
+        run, known = options.run, partition.graph if graph is None else graph
+        extras.check(options, target, form, partition.of, graph=known is not None)
+        opened = None if known is None else open_graph(known, **vars(run))
+        refuse_unwritable(target, form, opened)
+        if cluster is not None and (
+            form != "directory" or opened is None or isinstance(partition, EdgePartition)
+        ):
+            raise ParameterError(
+                "cluster: a cluster writes the parts of a vertex partition, with its graph, to a directory. Leave it "
+                "out"
+            )
+        if opened is None:
+            refuse_loss(target, form, None, overwrite)
+        if opened is None or form != "directory":
+            if opened is not None and opened is not partition.graph:
+                partition.refuse_other_graph(opened.num_vertices, opened.num_edges, opened.identify(run)[1])
+            if options.restore is not None:
+                restore(partition, target, graph=options.restore, **vars(run))
+                return
+            write(partition, target, form, run)
             return
-        write(partition, target, form, run)
-        return
-    partition.refuse_other_graph(opened.num_vertices, opened.num_edges, None)
-    beside = Beside.of(options, opened, partition.of, run)
-    refuse_loss(target, form, beside.contents, overwrite)
-    with at_place(cluster, shared if partition.of == "vertices" else None) as place:
-        evaluation = evaluate(opened, partition, **beside.measured, **at(place), **vars(run))
-        write(partition, target, form, run, evaluation, opened, beside.contents, place)
+        partition.refuse_other_graph(opened.num_vertices, opened.num_edges, None)
+        beside = Beside.of(options, opened, partition.of, run)
+        refuse_loss(target, form, beside.contents, overwrite)
+        with at_place(cluster, shared if partition.of == "vertices" else None) as place:
+            evaluation = evaluate(opened, partition, **beside.measured, **at(place), **vars(run))
+            write(partition, target, form, run, evaluation, opened, beside.contents, place)
 
 
 class Beside(NamedTuple):

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from ..core import parameters
 from ..errors import ParameterError
-from ..partitions.caps import Cap, cap_of_parts, plain
 from ..partitions.partition import Partition
+from ..partitions.results import Cap, cap_of_parts, plain
 
 SCHEMA, CODED, TYPED = 3, 4, 4
 """What is written, and what is written if features are coded, or if the graph has types."""

@@ -12,8 +12,8 @@ from .. import _core
 from ..core import parameters
 from ..core.folders import below, inside
 from ..core.options import Options, RunOptions, run_options, with_options
-from ..core.own_checksum import is_intact
 from ..core.parameters import StrPath, shown
+from ..core.parsing import is_intact
 from ..errors import GraphFormatError, ParameterError
 from ..partitions.part_files import MANIFEST
 from .manifest import OWN, Files, read_manifest, refuse_mistyped

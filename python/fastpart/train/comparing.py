@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from ..core import parameters
-from ..core.forks import before_polars_threads
+from ..core.frames import before_polars_threads
 from ..core.ids import of_name
 from ..core.inputs import labels_of
 from ..core.options import RunOptions, taking
 from ..core.vertex_tables import InOrder
 from ..errors import CapacityWarning, ParameterError
-from ..graphs.directory_data import found_in
 from ..graphs.graph import Graph
+from ..graphs.graph_directory import found_in
 from ..graphs.opening import open_graph
 from ..measures.ratios import ratio
 from ..measures.traffic import predict_traffic

@@ -16,11 +16,11 @@ from ...core.notes import log
 from ...core.options import Options, RunOptions, run_options, with_options
 from ...core.parameters import Directedness, IdType, Layout, StrPath, choice
 from ...errors import ParameterError, arg
-from ..ends import Pair, asked
-from ..graph import LAYOUTS, Graph, id_type, open_records
-from ..sidecars import DIRECTEDNESS, Sidecar
+from ..graph import Graph, check_words, checked_sizes, id_type, open_records
+from ..sidecars import Sidecar
 from ..sources import mirrored
 from ..staging import RAW, beside, staged
+from ..tables import Pair, asked
 from ..weights import Weights
 from . import parquet
 from . import weights as record_weights
@@ -152,16 +152,12 @@ def convert(
     >>> fp.convert(folder / "g.txt", folder / "g.bin").num_edges
     2
     """
-    if directedness is not None:
-        choice("directedness", directedness, DIRECTEDNESS)
-    if layout is not None:
-        choice("layout", layout, LAYOUTS)
+    check_words(directedness, layout)
     if format is not None:
         choice("format", format, FORMATS)
-    if num_vertices is not None:
-        num_vertices = parameters.integer("num_vertices", num_vertices, 0, 2**32 - 1)
-        if relabel:
-            raise ParameterError("num_vertices: relabelled graphs have no isolated vertices")
+    num_vertices, _ = checked_sizes(num_vertices)
+    if relabel and num_vertices is not None:
+        raise ParameterError("num_vertices: relabelled graphs have no isolated vertices")
     if parameters.flag("dedup", dedup) and directedness not in (None, "undirected"):
         raise ParameterError(
             f"directedness: {directedness!r}, but dedup keeps one record of both directions. Use 'undirected'"
@@ -245,16 +241,7 @@ def convert_files(files: Files, target: Path, how: How, run: RunOptions) -> Grap
                 column=source.column,
                 columns=source.columns,
                 unsure=how.unsure and how.columns is None,
-                comments=how.comments,
-                names=how.names,
-                num_vertices=how.num_vertices,
-                max_vertices=how.max_vertices,
-                layout=how.layout,
-                relabel=how.relabel,
-                swap=how.swap,
-                drop_loops=how.drop_loops,
-                dedup=how.dedup,
-                shuffle=how.shuffle,
+                **{name: getattr(how, name) for name in _OF_CORE},
                 options=run,
             )
         directedness = "undirected" if how.dedup else how.directedness or _directedness(raw, converted)
@@ -305,6 +292,23 @@ def _with_sidecar(how: How, only: Path | None) -> How:
     stated = sidecar.n if how.num_vertices is None and not how.relabel else how.num_vertices
     directedness = how.directedness or sidecar.directedness
     return replace(how, dtype=how.dtype or sidecar.dtype, num_vertices=stated, directedness=directedness)
+
+
+_OF_CORE = (
+    *(
+        "comments",
+        "names",
+        "num_vertices",
+        "max_vertices",
+        "layout",
+        "relabel",
+        "swap",
+        "drop_loops",
+        "dedup",
+    ),
+    "shuffle",
+)
+"""Fields of :class:`How` that the core takes unchanged."""
 
 
 @dataclass(frozen=True)

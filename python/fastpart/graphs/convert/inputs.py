@@ -15,8 +15,7 @@ from typing import IO, Any, Literal, cast
 from ... import _core
 from ...core import parameters
 from ...core.folders import leads_out
-from ...core.forks import before_polars_threads
-from ...core.frames import pl
+from ...core.frames import before_polars_threads, pl
 from ...core.parameters import shown
 from ...core.parsing import damaged
 from ...core.text_files import refuse_expanding

@@ -10,17 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ...core import parameters
-from ...core.forks import before_polars_threads
-from ...core.frames import pl
+from ...core.frames import before_polars_threads, pl
 from ...core.notes import log
 from ...core.options import RunOptions
 from ...core.parameters import IdType
 from ...core.parsing import damaged
 from ...core.row_groups import refuse_large, row_groups
 from ...errors import GraphFormatError, ParameterError, code
-from ..ends import Pair, ends_of
-from ..table_output import ROWS, write_table
-from ..tables import kinds_of, narrowed
+from ..tables import ROWS, Pair, ends_of, kinds_of, narrowed, write_table
 from ..weights import Weights
 from .inputs import Files
 from .weights import in_units

@@ -77,16 +77,9 @@ def bring(
             f"{arg('weights', False)}"
         )
     found = Weights.of(file)
-    core = _core.EdgeSource.open(
-        origin,
-        dtype=dtype,
-        layout=layout,
-        io="mmap",
-        num_vertices=2**32 - 1,
-        max_vertices=None,
-        weights=found.source,
-        options=RunOptions(),
-    )  # compares their number with that of the records
+    core = _weighted(
+        origin, found.source, RunOptions(), dtype, layout
+    )  # compares their number with the records
     if described:
         found = found.measured(core, RunOptions()).described(described, origin)
     with beside(raw, "weights.in").open("xb") as written:
@@ -123,17 +116,17 @@ def write(weights: Weights, file: Path, options: RunOptions) -> dict[str, Any]:
         np.save(written, weights.array)
         written.flush()
         os.fsync(written.fileno())
-    core = _core.EdgeSource.open(
-        file,
-        dtype="u32",
-        layout=None,
-        io="mmap",
-        num_vertices=2**32 - 1,
-        max_vertices=None,
-        weights=target,
-        options=options,
+    return replace(weights, source=target).measured(_weighted(file, target, options), options).description
+
+
+def _weighted(
+    file: Path, weights: Any, run: RunOptions, dtype: IdType | None = "u32", layout: str | None = None
+) -> _core.EdgeSource:
+    """Open records with weights, of any number of vertices."""
+    most: dict[str, Any] = {"num_vertices": 2**32 - 1, "max_vertices": None}
+    return _core.EdgeSource.open(
+        file, dtype=dtype, layout=layout, io="mmap", **most, weights=weights, options=run
     )
-    return replace(weights, source=target).measured(core, options).description
 
 
 def in_units(weights: Weights, first: int, count: int) -> npt.NDArray[Any]:

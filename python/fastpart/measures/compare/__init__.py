@@ -1,7 +1,6 @@
 """Comparison of partitioners: run, measure, tabulate, plot."""
 
-from .comparison import Comparison
+from .comparison import Comparison, open_comparison
 from .running import compare
-from .saved import open_comparison
 
 __all__ = ["Comparison", "compare", "open_comparison"]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import inspect
+import threading
 import time
 import warnings
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,11 +18,11 @@ import numpy as np
 
 from ...core.options import NAMES
 from ...core.parameters import from_text, meant, one_line
+from ...core.processes import anonymous_bytes
 from ...errors import GraphWarning, ParameterError
 from ...graphs.graph import Graph
 from ...partitions.partition import EdgePartition, Partition, VertexPartition
 from ...partitions.partitioners import ALGORITHMS, PARTITIONERS, VARIANTS, items_of, needs_splits, partition
-from .memory import peak
 from .peers import PEERS, Bench, Peer
 
 CALLS: Mapping[str, Callable[..., Any]] = ChainMap(PARTITIONERS, {"partition": partition})
@@ -244,3 +248,45 @@ def _as_partition(result: Any, graph: Graph, k: int) -> Partition:
     array = np.asarray(result)
     cls = VertexPartition if len(array) == graph.num_vertices else EdgePartition
     return cls(array, k)
+
+
+PERIOD = 0.001
+"""Seconds between two looks."""
+
+
+class Peak:
+    """The largest growth so far, in bytes."""
+
+    def __init__(self) -> None:
+        self.base = anonymous_bytes()
+        self.growth = 0
+
+    def look(self) -> None:
+        """Sample the memory in use."""
+        self.growth = max(self.growth, anonymous_bytes() - self.base)
+
+
+@contextmanager
+def peak() -> Iterator[Peak]:
+    """Watch the anonymous memory of this process while the block runs.
+
+    A thread samples it every millisecond. It needs the GIL, which long calls of the core release. Memory that was freed
+    earlier but not returned to the kernel would hide growth, so it is returned first.
+    """
+    gc.collect()
+    with suppress(AttributeError, OSError):  # a C library without it
+        ctypes.CDLL(None).malloc_trim(0)
+    seen, over = Peak(), threading.Event()
+
+    def watch() -> None:
+        while not over.wait(PERIOD):
+            seen.look()
+
+    thread = threading.Thread(target=watch, name="memory", daemon=True)
+    thread.start()
+    try:
+        yield seen
+        seen.look()
+    finally:
+        over.set()
+        thread.join()

@@ -39,39 +39,25 @@ def _checked(field: _core.Field, value: Any) -> Any:
     if value is None and field.default is None:
         return None
     match field.kind:
-        case "ratio":
-            return parameters.ratio(field.name, value)
-        case "number":
-            return parameters.number(field.name, value)
         case "integer":
             low, high = field.range or (0, 2**63)
             return parameters.integer(field.name, value, low, high)
-        case "flag":
-            return parameters.flag(field.name, value)
         case "choice":
             return parameters.choice(field.name, value, tuple(field.words))
         case "seed":
             return parameters.seed(value)
-        case "integers":
-            return parameters.integers(field.name, value)
         case "numbers":
             several = parameters.numbers(field.name, value)
             return list(several) if field.default is None else several  # as JSON holds them
-        case "weights":
-            return parameters.weights(field.name, value)
-        case "several_weights":
-            return parameters.several_weights(field.name, value)
-        case "fixed":
-            return fixed_of(field.name, value)
-        case "degrees":
-            return parameters.degrees(field.name, value)
         case "partition" | "splits":  # which need the graph
             return value
-        case "chunk":
-            return parameters.chunk(field.name, value)
         case "folder":
             return str(parameters.path(field.name, value))
-    return parameters.number_or(field.name, value, field.words[0])
+        case "number_or":
+            return parameters.number_or(field.name, value, field.words[0])
+        case "fixed":
+            return fixed_of(field.name, value)
+    return getattr(parameters, field.kind)(field.name, value)  # which has the name of the kind
 
 
 def _run(algorithm: _core.Algorithm, arguments: Mapping[str, Any], place: Place | None = None) -> Partition:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ... import _core
 from ...core import parameters
 from ...core.inputs import SPLITS
-from ...core.outputs import Owner
+from ...core.outputs import Owner, new_folder
 from ...errors import CapacityError, CapacityWarning, ParameterError, code, warn
 from ...graphs.graph import Graph
 from ..partition import EdgePartition, Partition, VertexPartition
@@ -147,11 +147,8 @@ def _wrapped(
 @contextmanager
 def folder_beside(target: Path) -> Iterator[Path]:
     """Yield a temporary folder on the file system of the target. It is always removed."""
-    folder = _core.AtomicDir(target.with_name(f"{target.name}.staged"))
-    try:
-        yield Path(folder.path)
-    finally:
-        folder.discard()
+    with new_folder(target.with_name(f"{target.name}.staged"), keep=False) as folder:
+        yield folder
 
 
 def npy(out: parameters.StrPath, graph: Graph) -> Path:

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.parameter import is_lazy
 
 from ... import _core
-from ...core.forks import before_polars_threads
+from ...core.frames import before_polars_threads
 from ...core.parameters import shown
 from ...core.parsing import Count, conform
 from ...errors import GraphFormatError

@@ -19,7 +19,7 @@ from ....core.frames import pl
 from ....core.notes import log
 from ....core.parameters import one_line, shown
 from ....errors import CapacityError, GraphFormatError
-from ...table_output import write_table
+from ...tables import write_table
 from ..schema import Relation
 from ..tables import BATCH, TableReader
 from ..tables.formats import Copy, Source

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ....core.folders import leads_out
-from ....core.forks import before_polars_threads
-from ....core.frames import pl
+from ....core.frames import before_polars_threads, pl
 from ....core.parameters import shown
 from ....errors import FastpartError, GraphFormatError
 from ..columns.kinds import is_text

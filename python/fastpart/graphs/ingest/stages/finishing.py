@@ -5,26 +5,28 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from .... import _core
 from ....core.folders import below
 from ....core.notes import log
+from ....core.outputs import new_folder
+from ....core.pairs import distinct, mixed
 from ....errors import GraphFormatError
 from ...graph import Graph, open_records
 from ...graph_directory import EDGES, MARKER, RELATION_FILES, cuts, name_of
 from ...sidecars import Sidecar
 from ...types import Reverse, TypedRanges, default_reverse
 from ...weights import Weights, scaled
-from ..catalog import RelationTable
+from ..catalog import Catalog, RelationTable
 from ..columns import DESCRIPTION
 from ..columns.arrays import replacing
-from .counting import COUNTED, isolated, repeated
 from .job import Job, NumberedType
 from .records import RECORD, Records
 
@@ -135,11 +137,7 @@ def _write_weights(job: Job, records: list[Records], graph: Graph) -> dict[str, 
         return None
     target = Weights.beside(job.graph / "edges.bin")
     raw = np.memmap(job.path("weights.f64"), "<f8", "w+", shape=(graph.num_edges,))
-    for each, file in zip(records, files, strict=True):
-        given = np.load(file, mmap_mode="r") if file.exists() else None
-        for start in range(0, each.m, _BLOCK):
-            stop = min(start + _BLOCK, each.m)
-            raw[each.first + start : each.first + stop] = 1 if given is None else given[start:stop]
+    _combine(records, files, raw, 1)
     values, scale = scaled(raw, "weight")
     if not values.any():
         names = ", ".join(
@@ -165,14 +163,17 @@ def _write_times(job: Job, records: list[Records]) -> None:
     m = records[-1].first + records[-1].m
     with replacing(job.graph / "edges.bin.times.npy") as new:
         times = np.lib.format.open_memmap(new, "w+", "<i8", (m,))
-        for each, file in zip(records, files, strict=True):
-            given = np.load(file, mmap_mode="r") if file.exists() else None
-            for start in range(0, each.m, _BLOCK):
-                stop = min(start + _BLOCK, each.m)
-                times[each.first + start : each.first + stop] = (
-                    np.iinfo(np.int64).min if given is None else given[start:stop]
-                )
+        _combine(records, files, times, np.iinfo(np.int64).min)
         times.flush()
+
+
+def _combine(records: list[Records], files: list[Path], rows: npt.NDArray[Any], missing: int) -> None:
+    """Write rows of all relations one after the other. ``missing`` stands for those of relations without a file."""
+    for each, file in zip(records, files, strict=True):
+        given = np.load(file, mmap_mode="r") if file.exists() else None
+        for start in range(0, each.m, _BLOCK):
+            stop = min(start + _BLOCK, each.m)
+            rows[each.first + start : each.first + stop] = missing if given is None else given[start:stop]
 
 
 def _write_shards(job: Job, count: int, records: list[Records]) -> list[str]:
@@ -215,17 +216,71 @@ def _at_top(name: str, kind: str, known: Mapping[str, str]) -> str:
 
 def _place(job: Job, names: Mapping[str, Path], described: dict[str, Any]) -> None:
     """Put the directory in its place, in one step. Until then the work folder keeps every file."""
-    target = _core.AtomicDir(job.out, [Path(name) for name in job.owned])
-    try:
+    with new_folder(job.out, job.owned) as target:
         for name, file in names.items():
-            there = Path(target.path) / name
+            there = target / name
             there.parent.mkdir(parents=True, exist_ok=True)
             try:
                 os.link(file, there)
             except OSError:  # a file system without links
                 shutil.copyfile(file, there)
         content = json.dumps({**described, "files": sorted(names)}, indent=1)
-        _core.write_file(Path(target.path) / MARKER, content.encode())
-        target.commit()
-    finally:
-        target.discard()
+        _core.write_file(target / MARKER, content.encode())
+
+
+COUNTED = 1 << 20
+"""Records up to which repeated ones are counted. A sample of about this number of pairs estimates more."""
+
+_PAIRS = 1 << 18
+"""Records in memory at a time."""
+
+_VERTICES = 1 << 26
+"""Vertices that are looked for at a time, a byte each."""
+
+
+def repeated(records: Records, edges: Path) -> int:
+    """Return how many records have the source and target of an earlier one, of many records about how many.
+
+    The sample takes pairs by a hash of both ends. So it has all records of a pair, or none.
+    """
+    shift = max(-(-records.m // COUNTED) - 1, 0).bit_length()
+    known = np.empty(0, np.uint64)
+    waiting: list[npt.NDArray[np.uint64]] = []
+    total = 0
+    for block in _blocks(records, edges):
+        pairs = block[mixed(block) >> np.uint64(64 - shift) == 0] if shift else block
+        total += len(pairs)
+        waiting.append(pairs)
+        if sum(map(len, waiting)) > COUNTED:
+            known, waiting = distinct(np.concatenate([known, *waiting])), []
+    known = distinct(np.concatenate([known, *waiting]))
+    return (total - len(known)) << shift
+
+
+def isolated(
+    catalog: Catalog, types: Mapping[str, NumberedType], records: Sequence[Records], edges: Path
+) -> dict[str, int]:
+    """Return how many vertices are in no record, of types whose ids come from records that were dropped."""
+    found = {}
+    for name, numbered in types.items():
+        mine = [each for each in records if name in (each.relation.source, each.relation.target)]
+        if catalog.vertices[name].reader is not None or not any(each.missing for each in mine):
+            continue
+        count = 0
+        for start in range(numbered.first, numbered.first + numbered.n, _VERTICES):
+            seen = np.zeros(min(_VERTICES, numbered.first + numbered.n - start), np.bool_)
+            for each in mine:
+                for block in _blocks(each, edges):
+                    ends = block.view(np.uint32).astype(np.int64) - start
+                    seen[ends[(ends >= 0) & (ends < len(seen))]] = True
+            count += len(seen) - int(seen.sum())
+        if count:
+            found[name] = count
+    return found
+
+
+def _blocks(records: Records, edges: Path) -> Iterator[npt.NDArray[np.uint64]]:
+    """Yield the records of a relation, each pair of numbers of 32 bits as one number of 64."""
+    for start in range(0, records.m, _PAIRS):
+        count = min(_PAIRS, records.m - start)
+        yield np.fromfile(edges, "<u8", count, offset=(records.first + start) * RECORD)

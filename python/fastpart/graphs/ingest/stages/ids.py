@@ -10,7 +10,7 @@ from .... import _core
 from ....core.frames import pl
 from ....core.notes import log
 from ....errors import CapacityError, GraphFormatError
-from ...table_output import write_table
+from ...tables import write_table
 from ..catalog import RelationTable, VertexTable
 from ..tables import TableReader
 from .job import Job, NumberedType

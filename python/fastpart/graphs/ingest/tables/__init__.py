@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ....core.forks import before_polars_threads
-from ....core.frames import pl
+from ....core.frames import before_polars_threads, pl
 from ....core.parameters import shown
 from ....core.row_groups import refuse_large
 from ....errors import EdgeFileChangedError, GraphFormatError
@@ -16,10 +15,9 @@ from . import idcasts
 from .formats import Source, source_of
 from .idcasts import IdKind as IdKind
 from .listing import find, unchanged
-from .memory import frame_file
 from .paths import URL, Found
 from .tablefiles import TableFile as TableFile
-from .tablefiles import open_file, reading, with_partitions
+from .tablefiles import frame_file, open_file, reading, with_partitions
 
 BATCH = 1 << 18
 """Rows in memory at a time."""
