@@ -25,7 +25,7 @@ class Table(RowSource, Protocol):
         bounds : numpy.ndarray
             int64: where the rows of each rank start, and the end of the last ones.
         gradients : numpy.ndarray
-            A gradient for each of ``ids``. The gradients of a row in several lists are added up in the order of the ranks.
+            A gradient for each of ``ids``. The gradients of a row in several lists are added up in their order.
         """
 
 
