@@ -419,37 +419,6 @@ def _checked(name: str, edges: Any, n: int, repeated: bool, loops: bool) -> Ids:
     return np.ascontiguousarray(array, np.int64)
 
 
-def edges_without(
-    n_id: Ids, indptr: npt.NDArray[Any], indices: npt.NDArray[Any], of_hops: list[int], keys: Keys
-) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int32], list[int]]:
-    """Leave the edges of pairs out of a sample.
-
-    Parameters
-    ----------
-    n_id, indptr, indices, of_hops
-        The sample: ids of the nodes, in-edges by target, and how many each hop has.
-    keys : numpy.ndarray
-        :func:`fastpart.core.pairs.undirected_keys` of the pairs, which ascend.
-
-    Returns
-    -------
-    tuple
-        Mask of the in-edges that stay, and their ``indptr`` and ``of_hops``.
-    """
-    targets = np.repeat(n_id[: len(indptr) - 1], np.diff(indptr))
-    stay = ~among(undirected_keys(n_id[indices], targets), keys)
-    return stay, *rows_without(stay, indptr, of_hops)
-
-
-def rows_without(
-    stay: npt.NDArray[np.bool_], indptr: npt.NDArray[Any], of_hops: list[int]
-) -> tuple[npt.NDArray[np.int32], list[int]]:
-    """Return ``indptr`` of the in-edges that stay, and how many each hop has."""
-    before = np.concatenate(([0], np.cumsum(stay)))
-    ends = np.cumsum([0, *of_hops])
-    return before[indptr].astype(np.int32), np.diff(before[ends]).tolist()
-
-
 def _relation_of(partition: VertexPartition, relation: str | EdgeKey | None) -> tuple[bool, EdgeKey]:
     """Return whether a relation takes both directions of a record for one, and its key, given it or its name."""
     if not partition.is_typed:
