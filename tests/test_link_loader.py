@@ -112,10 +112,12 @@ def test_what_stays_of_a_batch_fits_together():
             assert attr == edge % m
 
 
-@pytest.mark.parametrize("negatives", ["uniform", "batch"])
+@pytest.mark.parametrize("negatives", ["uniform", "batch", "hard"])
 @pytest.mark.parametrize("sampling", ["uniform", "labor"])
 def test_parts_and_ranks_do_not_change_the_batches(splits, opened, negatives, sampling):
-    given = {"fanouts": [3, 2], "batch_size": 40, "negatives": negatives, "num_negatives": 3}
+    of = {"hard_negatives": np.argwhere(np.arange(60)[:, None] * 7 % 60 == np.arange(60))}
+    of = of if negatives == "hard" else {"negatives": negatives}
+    given = {"fanouts": [3, 2], "batch_size": 40, "num_negatives": 3, **of}
     given |= {"sampling": sampling, "seed": 5}
 
     def content(opened, world_size):
@@ -175,6 +177,33 @@ def test_negatives_have_the_source_and_another_target(opened):
                 assert target not in positive[:2]
             if kind == "batch":
                 assert np.mean([target in targets for _, target, _ in others]) > 0.9
+
+
+def test_hard_negatives_are_targets_of_the_source_in_the_table(opened):
+    """Where the table has none, or an end of the edge, a uniform target takes the place."""
+    table = np.array([[u, (u * step + 7) % 60] for u in range(0, 60, 2) for step in (3, 5, 11)])
+    given = {"fanouts": [1], "batch_size": 50, "num_negatives": 1, "seed": 3}
+    loaders = [
+        opened.link_loader(**given, **more)
+        for more in ({}, {"hard_negatives": table, "num_hard_negatives": 3})
+    ]
+    of_source = {u: set(table[table[:, 0] == u, 1].tolist()) for u in range(60)}
+    found, odd = set(), set()
+    for plain, hard in zip(*loaders, strict=True):
+        count = hard.batch_size
+        expected, pairs = labelled(plain), labelled(hard)
+        negatives = [pairs[count:][start : start + 4] for start in range(0, 4 * count, 4)]
+        assert pairs[:count] + [each[0] for each in negatives] == expected
+        for (u, v, _), (_, *more) in zip(pairs, negatives, strict=False):
+            for source, target, label in more:
+                assert (source, label) == (u, 0)
+                assert target not in (u, v)
+                known = of_source[u] - {u, v}
+                (found if target in known else odd).add((u, target))
+                if len(known) == 3:
+                    assert target in known
+    assert len(found) > 60  # most rows of the table
+    assert len({u for u, _ in odd if u % 2}) > 20
 
 
 def test_uniform_negatives_are_uniform():
@@ -245,6 +274,13 @@ def test_a_cache_and_resident_rows_change_nothing():
         ([1, 2], {}, TypeError, "edges: expected 'train', 'val', 'test' or pairs of ids"),
         ("train", {"negatives": "hard"}, fp.ParameterError, "negatives: unknown value 'hard'"),
         ("train", {"num_negatives": -1}, fp.ParameterError, "num_negatives: -1"),
+        (
+            "train",
+            {"hard_negatives": [[0, 60]]},
+            fp.ParameterError,
+            r"hard_negatives: \[0, 60\] is not between",
+        ),
+        ("train", {"hard_negatives": [0]}, TypeError, "hard_negatives: expected pairs of ids"),
     ],
 )
 def test_refusals(opened, edges, given, error, message):

@@ -126,7 +126,8 @@ for ahead, cache in ((0, None), (2, None), (2, 0.2), (2, "1K"), (2, 1.0)):
                 assert torch.equal(rows, getattr(other, name)[key])
     of_maps, of_messages = maps.read_counts(), messages.read_counts()
     assert of_maps["remote_rows"] == of_messages["remote_rows"] > 0
-    of_edges = messages.edge_fetching.read_counts()
+    assert of_maps["edge_rows"] == of_messages["edge_rows"] > 0
+    of_edges = {name.replace("edge_", ""): count for name, count in of_messages.items() if "edge" in name}
     assert (of_edges["cached_rows"] > 0) == (cache is not None)
     fetched.append(of_edges)
     messages.close()

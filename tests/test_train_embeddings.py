@@ -15,10 +15,11 @@ from ranks import run_ranks
 
 torch = pytest.importorskip("torch")
 
+from fastpart.loading.negatives import HardNegatives  # noqa: E402
 from fastpart.train.facts.dataset import FactDataset  # noqa: E402
 from fastpart.train.facts.loader import FactLoader  # noqa: E402
 from fastpart.train.facts.objectives import losses_of  # noqa: E402
-from fastpart.train.facts.pools import HardNegatives, Pools  # noqa: E402
+from fastpart.train.facts.pools import Pools  # noqa: E402
 from fastpart.train.facts.steps import FactSteps  # noqa: E402
 from fastpart.train.link_prediction.decoders import Decoder  # noqa: E402
 from fastpart.train.link_prediction.filtered import FilteredScorer  # noqa: E402

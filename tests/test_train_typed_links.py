@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch")
 
 from fastpart.core.pairs import hashed, keys_of, mixed  # noqa: E402
 from fastpart.loading.negatives import AllVertices  # noqa: E402
+from fastpart.train.graphs.rows import layers_of  # noqa: E402
 
 QUICK = {
     "hidden": 8,
@@ -72,15 +73,68 @@ def assert_same(one, other):
         {},
         {"relation": "writes", "decoder": "mlp", "negatives": "batch", "model": "hgt"},
         {"relation": "cites", "negatives": "degree"},
-        {"relation": ["cites", "writes"], "decoder": "dot", "model": "heterosage"},
+        {"relation": ["cites", "writes"], "decoder": "dot", "model": "heterosage", "num_hard_negatives": 3},
     ],
 )
 def test_parts_and_workers_do_not_change_the_losses(splits, alone, tmp_path, given):
     given = {**QUICK, **given}
+    if "num_hard_negatives" in given:
+        given["hard_negatives"] = tmp_path / "hard.npz"
+        np.savez(given["hard_negatives"], writes=hard_negatives(splits))
     one = alone(saved(splits, tmp_path / "one", 1), **given)
     for k, workers in ((2, 1), (3, 2)):
         assert_same(one, fp.train.links(saved(splits, tmp_path / f"{k}", k), workers=workers, **given))
     assert len(one.learned["author"]) == next(e.n for e in splits.graph.types if e.name == "author")
+
+
+def hard_negatives(splits):
+    """Return a paper for each author, as wrong targets of the relation of writing."""
+    ranges = {each.name: each.range for each in splits.graph.types}
+    authors, papers = (np.array(ranges[name]) for name in ("author", "paper"))
+    return np.column_stack([authors, papers[np.arange(len(authors)) * 5 % len(papers)]])
+
+
+def test_the_loss_with_hard_negatives_against_pairs_by_hand(splits, alone, tmp_path):
+    """An edge, a uniform negative and the one of the table, or uniform where it is the edge's own target."""
+    table = hard_negatives(splits)
+    np.savez(tmp_path / "hard.npz", writes=table)
+    given = {"fanouts": [3, 2], "batch_size": 10**6}
+    options = {
+        **QUICK,
+        **given,
+        "relation": "writes",
+        "epochs": 1,
+        "dropout": 0,
+        "lr": 1e-30,
+        "num_negatives": 1,
+    }
+    options |= {"hard_negatives": tmp_path / "hard.npz", "num_hard_negatives": 1}
+    stored = saved(splits, tmp_path / "all", 3, (("paper", 5), ("field", 2), ("author", 3)))
+    trained = alone(stored, **options)
+    loader = fp.open_partition(stored).link_loader(
+        relation="writes", **given, hard_negatives=table, num_hard_negatives=1
+    )
+    batch, network = next(iter(loader)), trained.network().double()
+    with torch.no_grad():
+        h = network.encode(
+            layers_of(batch, torch.device("cpu")),
+            {name: rows.double() for name, rows in batch.x_dict.items()},
+        )
+    rows = {name: dict(zip(batch.n_id_dict[name].tolist(), h[name], strict=False)) for name in h}
+    pairs, papers = loader.edges, next(each.range for each in splits.graph.types if each.name == "paper")
+    random = hashed(keys_of(*pairs.T), 2, 0, 0)
+    random[:, 1] = mixed(random[:, 1])
+    uniform = AllVertices(papers, False).others(random, pairs[:, :1], pairs[:, 1:], None)
+    hard = [dict(table.tolist())[u] for u in pairs[:, 0].tolist()]
+    logits, labels = [], []
+    for (u, v), (one, instead), wrong in zip(pairs.tolist(), uniform.tolist(), hard, strict=True):
+        for target in (v, one, instead if wrong == v else wrong):
+            logits.append(network.decoder_of(0)(rows["author"][u], rows["paper"][target]))
+            labels.append(float(target == v))
+    loss = torch.nn.functional.binary_cross_entropy_with_logits(
+        torch.stack(logits), torch.tensor(labels, dtype=torch.float64)
+    )
+    assert trained.history["loss"][0] == pytest.approx(loss.item(), rel=1e-9)
 
 
 @pytest.mark.parametrize("decoder", ["cosine", "mlp"])

@@ -57,12 +57,15 @@ def check(graph, stored, fanout):
         loader = stored.loader(
             np.array(graph.range_of(name), np.int64), fanouts=[fanout, 2], input=name, batch_size=max(size, 1)
         )
+        counted = 0
         for batch in loader:
+            counted += sum(len(np.unique(batch.e_id_dict[key])) for key in batch.edge_attr_dict)
             assert {key[1].removeprefix("rev_") for key in batch.edge_attr_dict} == set(features)
             for key, rows in batch.edge_attr_dict.items():
                 records = batch.e_id_dict[key] % max(graph.m, 1)
                 assert rows.tolist() == torch.stack([records, -records], 1).tolist()
                 seen += len(rows)
+        assert loader.read_counts().get("edge_rows", 0) == counted
     return seen
 
 

@@ -68,7 +68,9 @@ CASES = {
         for rule in ("uniform", "last")
     },
     "bytegnn, plain": ("bytegnn", "plain", BATCHES),
+    "bytegnn, typed": ("bytegnn", "typed", {**BATCHES, "model": "rgcn"}),
     "sdt, plain": ("sdt", "plain", QUICK),
+    "sdt, typed": ("sdt", "typed", {**QUICK, "model": "rgcn"}),
     "sdt, plain, gradients": ("sdt", "plain", {**QUICK, "average": "gradients"}),
     "sdt, plain, graphsaint": ("sdt", "plain", {**QUICK, "model": "graphsaint", "average_every": 2}),
     "sancus, one part": ("sancus", "one part", QUICK),
@@ -82,6 +84,7 @@ CASES = {
         for decoder in ("cosine", "dot", "mlp")
     },
     "links, plain, learned": ("links", "plain links", {**BATCHES, "embeddings": 6, "negatives": "batch"}),
+    "links, typed": ("links", "typed links", {**BATCHES, "model": "rgcn"}),
     "links, plain temporal": ("links", "plain links temporal", {**TIMED, "temporal": "last"}),
     **{
         f"embeddings, {graph}, {decoder}": ("embeddings", f"{graph} links", {**FACTS, "decoder": decoder})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Self
@@ -116,12 +116,12 @@ class MiniBatch(ABC):
         """Return the batch without some in-edges, given the mask of those that stay of some relations."""
         names = ("indptr", "num_sampled_edges", "indices", "e_id", "edge_attr")
         changed = {name: dict(self.by_name(name)) for name in names}
-        indptr, of_hops, *rows = changed.values()
+        indptr, of_hops, *of_edges = changed.values()
         for key, mask in stay.items():
-            before, places = np.concatenate(([0], np.cumsum(mask))), torch.from_numpy(np.flatnonzero(mask))
-            indptr[key] = torch.from_numpy(before[indptr[key].numpy()].astype(np.int32))
-            of_hops[key] = np.diff(before[np.cumsum([0, *of_hops[key]])]).tolist()
-            for of_relations in rows:
+            places = torch.from_numpy(np.flatnonzero(mask))
+            rows, of_hops[key] = rows_without(mask, indptr[key].numpy(), of_hops[key])
+            indptr[key] = torch.from_numpy(rows)
+            for of_relations in of_edges:
                 if key in of_relations:
                     of_relations[key] = of_relations[key][places]
         return self.replaced(**changed)
@@ -417,3 +417,12 @@ def _edge_index(indptr: Tensor, indices: Tensor) -> Tensor:
     targets = torch.arange(len(indptr) - 1, device=indptr.device)
     targets = targets.repeat_interleave(indptr.diff(), output_size=len(indices))
     return torch.stack([indices.long(), targets])
+
+
+def rows_without(
+    stay: npt.NDArray[np.bool_], indptr: npt.NDArray[Any], of_hops: Sequence[int]
+) -> tuple[npt.NDArray[np.int32], list[int]]:
+    """Return ``indptr`` of the in-edges that stay, and how many each hop has."""
+    before = np.concatenate(([0], np.cumsum(stay)))
+    ends = np.cumsum([0, *of_hops])
+    return before[indptr].astype(np.int32), np.diff(before[ends]).tolist()

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,19 +18,11 @@ from ..partitions.partition import VertexPartition
 from ..partitions.parts import VertexPartData
 from ..partitions.seeds import owner_of
 from ..partitions.types import ONLY_RELATION, EdgeKey, edge_keys, of_relation, type_names
-from .ahead import ended
 from .fetching import Fetching, Fetchings, chained
 from .row_files import RelationRows, RowFiles, relations_with_features
 from .sample import Sample, SampledArrays, entries_of
 
 Ids = npt.NDArray[np.int64]
-
-
-class _Rows(NamedTuple):
-    """Rows of in-edges, and their features if they were read."""
-
-    rows: Ids
-    features: npt.NDArray[Any] | None
 
 
 class EdgeFetching(Fetchings[EdgeKey]):
@@ -60,8 +52,6 @@ class EdgeFetching(Fetchings[EdgeKey]):
         self, partition: VertexPartition, own: npt.NDArray[np.bool_], cache: CacheSize, epoch: Epoch
     ) -> None:
         """Keep in-edges of other ranks, so that batches need not fetch their features. All ranks have to call it."""
-        if self._rows and not self.by_messages:
-            return  # in files they would only be counted, and over types nobody reads the counts
         for key, rows in cached_edge_rows_of(partition, own, cache, epoch, self._rows).items():
             self._of[key].keep_cached(rows)
 
@@ -72,14 +62,6 @@ class EdgeFetching(Fetchings[EdgeKey]):
 
     def filled(self, sampled: Iterator[SampledArrays], together: int, steps: int) -> Generator[SampledArrays]:
         """Yield the batches with the features of their in-edges. See :meth:`.fetching.Fetching.filled`."""
-        if self._rows and not self.by_messages:  # over types, rows are counted only where some are sent
-            with ended(sampled):
-                for batch in sampled:
-                    of = {
-                        key: each.of_batch(_Rows(*self._view(batch, key))) for key, each in self._of.items()
-                    }
-                    yield self._with(batch, of)
-            return
         stages = [(key, fetching, partial(self._view, key=key)) for key, fetching in self._of.items()]
         with closing(chained(sampled, stages, together, steps)) as filled:
             for batch, found in filled:

@@ -23,7 +23,7 @@ from ..partitions.types import ONLY_RELATION, EdgeKey, of_type, range_of_type
 from .batch import Batch, MiniBatch, TypedBatch
 from .loader import Loader
 from .making import ScheduledSource
-from .negatives import AllVertices, ByDegree, partners
+from .negatives import AllVertices, ByDegree, HardNegatives, partners
 from .sample import SampledArrays
 from .scheduling import BatchState
 from .timed_edges import EarlierVertices, times_of
@@ -158,9 +158,12 @@ class LinkLoader(Loader):
         options: LinkOptions,
         relation: str | EdgeKey | None = None,
     ) -> None:
-        self._rule, self._count = options.negatives, options.num_negatives
+        self._rule, self._sampled = options.negatives, options.num_negatives
+        hard = 0 if options.hard_negatives is None else options.num_hard_negatives
+        self._count = self._sampled + hard
         self._merged, self.relation = _relation_of(partition, relation)
         self._ends = range_of_type(partition, self.relation[0]), range_of_type(partition, self.relation[2])
+        self._hard = self._hard_of(options, partition)
         super().__init__(partition, edges, fanouts=fanouts, options=options)
 
     def _seeds_of(self, vertices: Any, partition: VertexPartition, options: LoaderOptions) -> Seeds:
@@ -194,6 +197,11 @@ class LinkLoader(Loader):
         keys = keys_of(self.edges[:, 0], self.edges[:, 1]).view(np.int64)
         return Seeds(keys, np.ascontiguousarray(self._rows[:, 1]), None, times, self.input)
 
+    @property
+    def pairs_of_edge(self) -> int:
+        """Pairs that an edge gives: itself, and its negatives."""
+        return 1 + self._count
+
     def _edges_of(self, edges: Any, partition: VertexPartition, repeated: bool) -> Ids:
         """Return the pairs of a split that are of the relation, or given pairs, checked."""
         pairs = edges_of(edges, partition, repeated, loops=not self._count)
@@ -201,14 +209,28 @@ class LinkLoader(Loader):
             return pairs
         if isinstance(edges, str):
             return np.ascontiguousarray(pairs[pairs[:, 2] == self.edge_types.index(self.relation), :2])
+        self._refuse_other_types("edges", pairs)
+        return pairs
+
+    def _hard_of(self, options: LinkOptions, partition: VertexPartition) -> HardNegatives | None:
+        """Return the hard negatives of the user, checked."""
+        if options.hard_negatives is None:
+            return None
+        name = "hard_negatives"
+        pairs = _checked(name, options.hard_negatives, len(partition), repeated=True, loops=True)
+        self._refuse_other_types(name, pairs)
+        table = np.column_stack([pairs, np.zeros(len(pairs), np.int64)])
+        return HardNegatives.of(table, 1, options.num_hard_negatives, options.seed)
+
+    def _refuse_other_types(self, what: str, pairs: Ids) -> None:
+        """Raise an error for pairs whose ends are of other types than those of the relation."""
         for end, (name, ids) in enumerate(zip(self.relation[::2], self._ends, strict=True)):
             wrong = np.flatnonzero((pairs[:, end] < ids.start) | (pairs[:, end] >= ids.stop))
             if wrong.size:
                 raise ParameterError(
-                    f"edges: {pairs[wrong[0]].tolist()}: vertex {pairs[wrong[0], end]} is not of {name!r}, whose "
+                    f"{what}: {pairs[wrong[0]].tolist()}: vertex {pairs[wrong[0], end]} is not of {name!r}, whose "
                     f"vertices are {ids.start} to {ids.stop - 1}"
                 )
-        return pairs
 
     def _epoch_of(self) -> Epoch:
         rows = np.unique(self._rows)
@@ -287,6 +309,17 @@ class LinkLoader(Loader):
         if not random.size:
             return random.astype(np.int64)
         before = None if self._seeds.times is None else self._seeds.times[positions][:, None]
+        if self._hard is not None:
+            facts = np.column_stack([sources, targets, np.zeros(len(positions), np.int64)])
+            hard, _ = self._hard.of_facts(facts, self._seeds.ids[positions], epoch)
+            random, others = np.split(random, [self._sampled], axis=1)
+            hard = self._known.instead(hard, others, sources, targets, before)
+            return np.concatenate([self._by_rule(random, order, places, before), hard], axis=1)
+        return self._by_rule(random, order, places, before)
+
+    def _by_rule(self, random: Keys, order: Ids, places: Ids, before: Ids | None) -> Ids:
+        """Return negative targets from random numbers, as the rule says."""
+        sources, targets = (self.edges[order[places], end][:, None] for end in (0, 1))
         if self._rule == "uniform":
             return self._known.others(random, sources, targets, before)
         if self._rule == "batch":
@@ -355,7 +388,7 @@ class LinkLoader(Loader):
 def edges_of(edges: Any, partition: VertexPartition, repeated: bool = False, loops: bool = False) -> Ids:
     """Return the pairs of a split by target and source, or given pairs, checked. These may be repeated, or loops."""
     if not isinstance(edges, str):
-        return _checked(edges, len(partition), repeated, loops)
+        return _checked("edges", edges, len(partition), repeated, loops)
     splits = (partition.manifest or {}).get("edge_splits", {})
     if edges not in splits:
         there = ", ".join(map(repr, splits)) or "none"
@@ -367,16 +400,15 @@ def edges_of(edges: Any, partition: VertexPartition, repeated: bool = False, loo
     return pairs[np.lexsort((pairs[:, 0], pairs[:, 1]))]
 
 
-def _checked(edges: Any, n: int, repeated: bool, loops: bool) -> Ids:
-    array = np.asarray(edges)
+def _checked(name: str, edges: Any, n: int, repeated: bool, loops: bool) -> Ids:
+    array, splits = np.asarray(edges), "'train', 'val', 'test' or " if name == "edges" else ""
     if array.ndim != 2 or array.shape[1] != 2 or (array.size and array.dtype.kind not in "iu"):
         raise TypeError(
-            f"edges: expected 'train', 'val', 'test' or pairs of ids, of shape (pairs, 2), got {array.dtype} of shape "
-            f"{array.shape}"
+            f"{name}: expected {splits}pairs of ids, of shape (pairs, 2), got {array.dtype} of shape {array.shape}"
         )
     bad = np.flatnonzero(((array < 0) | (array >= n)).any(axis=1))
     if bad.size:
-        raise ParameterError(f"edges: {array[bad[0]].tolist()} is not between 0 and {n - 1}")
+        raise ParameterError(f"{name}: {array[bad[0]].tolist()} is not between 0 and {n - 1}")
     same = np.flatnonzero(array[:, 0] == array[:, 1])
     if same.size and not loops:
         raise ParameterError(f"edges: {array[same[0]].tolist()} is a loop")
@@ -385,37 +417,6 @@ def _checked(edges: Any, n: int, repeated: bool, loops: bool) -> Ids:
         again = np.setdiff1d(np.arange(len(array)), first)[0]
         raise ParameterError(f"edges: {array[again].tolist()} occurs more than once")
     return np.ascontiguousarray(array, np.int64)
-
-
-def edges_without(
-    n_id: Ids, indptr: npt.NDArray[Any], indices: npt.NDArray[Any], of_hops: list[int], keys: Keys
-) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int32], list[int]]:
-    """Leave the edges of pairs out of a sample.
-
-    Parameters
-    ----------
-    n_id, indptr, indices, of_hops
-        The sample: ids of the nodes, in-edges by target, and how many each hop has.
-    keys : numpy.ndarray
-        :func:`fastpart.core.pairs.undirected_keys` of the pairs, which ascend.
-
-    Returns
-    -------
-    tuple
-        Mask of the in-edges that stay, and their ``indptr`` and ``of_hops``.
-    """
-    targets = np.repeat(n_id[: len(indptr) - 1], np.diff(indptr))
-    stay = ~among(undirected_keys(n_id[indices], targets), keys)
-    return stay, *rows_without(stay, indptr, of_hops)
-
-
-def rows_without(
-    stay: npt.NDArray[np.bool_], indptr: npt.NDArray[Any], of_hops: list[int]
-) -> tuple[npt.NDArray[np.int32], list[int]]:
-    """Return ``indptr`` of the in-edges that stay, and how many each hop has."""
-    before = np.concatenate(([0], np.cumsum(stay)))
-    ends = np.cumsum([0, *of_hops])
-    return before[indptr].astype(np.int32), np.diff(before[ends]).tolist()
 
 
 def _relation_of(partition: VertexPartition, relation: str | EdgeKey | None) -> tuple[bool, EdgeKey]:

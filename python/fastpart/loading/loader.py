@@ -241,11 +241,11 @@ class Loader:
             of the messages. ``cached_rows``: rows of other ranks found in the cache, which are no ``remote_rows``.
             ``read_bytes``: bytes that files of features were read for, also for other ranks: whole blocks of 4 KiB with
             direct reads, or each node's row from maps, where the system decides what it reads. With features of
-            in-edges, in a graph without types, ``edge_rows``, ``remote_edge_rows``, ``remote_edge_bytes``,
-            ``cached_edge_rows`` and ``edge_read_bytes`` are those of in-edges.
+            in-edges, ``edge_rows``, ``remote_edge_rows``, ``remote_edge_bytes``, ``cached_edge_rows`` and
+            ``edge_read_bytes`` are those of in-edges, of all relations together.
         """
         counts = self.fetching.read_counts()
-        if self.edge_fetching is not None and self._types is None:
+        if self.edge_fetching is not None:
             found = self.edge_fetching.read_counts()
             counts |= {of_edges: found[name] for name, of_edges in _EDGE_COUNTS.items()}
         return counts

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from ..core.pairs import Keys, mixed
+from ..core.pairs import Keys, hashed, mixed
 from ..core.parameters import NegativeRule
 
 NEGATIVE_RULES: tuple[NegativeRule, ...] = get_args(NegativeRule)
@@ -78,6 +79,47 @@ class ByDegree:
         places = np.searchsorted(self._sums, shares * self._sums[-1], side="right")
         found: Ids = self._first + np.minimum(places, len(self._sums) - 1)
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class HardNegatives:
+    """Wrong targets of (source, relation), from a table.
+
+    Attributes
+    ----------
+    keys, targets : numpy.ndarray
+        int64: source and relation of each row as one number, which ascend, and its target.
+    relations, count, seed : int
+        Number of relations, how many a fact gets, and the seed of the sample.
+    """
+
+    keys: Ids
+    targets: Ids
+    relations: int
+    count: int
+    seed: int
+
+    @classmethod
+    def of(cls, table: Ids, relations: int, count: int, seed: int) -> HardNegatives:
+        """Take rows of source, target and relation."""
+        keys = table[:, 0] * relations + table[:, 2]
+        order = np.lexsort((table[:, 1], keys))
+        return cls(keys[order], table[order, 1], relations, count, seed)
+
+    def of_facts(self, facts: Ids, numbers: Ids, epoch: int) -> tuple[Ids, npt.NDArray[np.bool_]]:
+        """Return targets for facts with some numbers, of shape (facts, count), and a mask of those that count.
+
+        Facts without rows in the table have none. They are sampled with replacement, and never the true target, which
+        stands in the place of those that do not count. The numbers tell facts from each other in the sample.
+        """
+        keys = facts[:, 0] * self.relations + facts[:, 2]
+        first = np.searchsorted(self.keys, keys)
+        counts = np.searchsorted(self.keys, keys, side="right") - first
+        random = hashed(numbers.astype(np.uint64), self.count, self.seed, epoch, 0x68617264)
+        places = first[:, None] + (random % np.maximum(counts, 1)[:, None].astype(np.uint64)).astype(np.int64)
+        found = np.concatenate([self.targets, [0]])[np.minimum(places, len(self.targets))]
+        counted = (counts > 0)[:, None] & (found != facts[:, 1:2])
+        return np.where(counted, found, facts[:, 1:2]), counted
 
 
 def partners(random: Keys, places: Ids, batch_size: int, total: int) -> Ids:

@@ -211,7 +211,15 @@ class LinkOptions(LoaderOptions):
         parts for them, but it is biased: negatives are near their sources, and depend on the partition.
     num_negatives : int
         Negatives of each positive. They have its source.
+    hard_negatives : array, optional
+        Ids of sources and wrong targets, of shape (rows, 2), as those of the edges. Each positive is also compared with
+        some of the targets of its source. Where there are none, or they are ends of the edge, uniform ones take their
+        place.
+    num_hard_negatives : int
+        How many of them a positive gets, with replacement, if there are ``hard_negatives``.
     """
 
     negatives: NegativeRule = "uniform"
     num_negatives: Annotated[int, Within(0, 2**16)] = 1
+    hard_negatives: Any = None
+    num_hard_negatives: Annotated[int, Within(1, 2**16)] = 8

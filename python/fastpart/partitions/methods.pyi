@@ -100,6 +100,8 @@ class Loadable(StoredGraph):
         relation: str | EdgeKey | None = None,
         negatives: NegativeRule = "uniform",
         num_negatives: int = 1,
+        hard_negatives: Any = None,
+        num_hard_negatives: int = 8,
         batch_size: int = 1024,
         shuffle: bool | None = None,
         drop_last: bool = False,

@@ -24,7 +24,7 @@ from .. import _core
 from ..core.pairs import Keys, among, keys_of, undirected_keys
 from ..errors import ParameterError
 from ..graphs.types import EdgeType, VertexType
-from ..loading.links import rows_without
+from ..loading.batch import rows_without
 from ..partitions.loader_options import Fanouts
 from ..partitions.partition import VertexPartition
 from ..partitions.types import (

@@ -351,6 +351,8 @@ def links(
     decoder: Literal["cosine", "dot", "mlp"] = "cosine",
     negatives: NegativeRule = "uniform",
     num_negatives: int = 1,
+    hard_negatives: StrPath | None = None,
+    num_hard_negatives: int = 8,
     embeddings: int | None = None,
     candidates: int = 1000,
     ahead: int = 2,

@@ -2,3 +2,6 @@
 
 EMBEDDINGS = "embeddings.npy"
 """The learned rows of all vertices."""
+
+HARD_NEGATIVES = "hard-negatives.npy"
+"""Hard negatives, among the temporary files."""

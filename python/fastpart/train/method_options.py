@@ -179,9 +179,16 @@ class LinkOptions(TrainOptions, Temporal, InputRows):
     decoder: PairDecoderName = "cosine"
     negatives: NegativeRule = "uniform"
     num_negatives: Annotated[int, Within(1, 2**16)] = 1
+    hard_negatives: StrPath | None = None
+    num_hard_negatives: Annotated[int, Within(1, 2**16)] = 8
     embeddings: Annotated[int, Within(1, 2**16)] | None = None
     candidates: Count = 1000
     ahead: Annotated[int, Within(0, 2**10)] = 2
+
+    @property
+    def negatives_of_edge(self) -> int:
+        """Most negatives that an edge is compared with."""
+        return self.num_negatives + (0 if self.hard_negatives is None else self.num_hard_negatives)
 
 
 @dataclass(frozen=True, kw_only=True)

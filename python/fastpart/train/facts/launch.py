@@ -5,27 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 import torch
 
-from ...core import parameters
-from ...core.inputs import arrays_of
-from ...core.parameters import StrPath
-from ...core.parsing import mapped
-from ...errors import ParameterError, arg
-from ...graphs.held_out import pairs_of
+from ...errors import arg
 from ...graphs.relation_weights import checked_relation_weights
 from ...partitions.partition import PartitionSource
 from ...partitions.types import range_of_type
 from ..embedding_table import NEW_EMBEDDINGS, files_of
-from ..file_names import EMBEDDINGS
+from ..file_names import EMBEDDINGS, HARD_NEGATIVES
 from ..jobs import driver
 from ..jobs.group import number_of_workers
 from ..jobs.launch import Launch
 from ..learned_rows import learned_files
+from ..link_prediction.dataset import digest_of
 from ..link_prediction.decoders import relation_network
 from ..memory import BatchSize, Need, batches, number_bytes, size_of, weights
 from ..method_options import EmbeddingOptions
@@ -33,7 +28,6 @@ from ..registry import Method
 from ..runs.trained import TrainedModel
 from .dataset import FactDataset
 from .trained import TrainedEmbeddings
-from .training import HARD_NEGATIVES
 
 _DECISIVE = (
     "width",
@@ -70,11 +64,9 @@ class Driver(driver.Driver):
         count = number_of_workers(dataset.partition.k, options.workers, options)
         super().__init__(method, options, dataset, count, options.workers)
         self.reads_features = options.encoded
-        given = options.hard_negatives
-        self._hard = None if given is None else _hard(given, dataset)
-        digest = None if self._hard is None else blake2b(self._hard.tobytes(), digest_size=16).hexdigest()
+        self._hard = dataset.hard_negatives(options.hard_negatives)
         own = {name: getattr(options, name) for name in _DECISIVE}
-        self.decisive = own | {"relations": dataset.num_relations, "hard_negatives": digest}
+        self.decisive = own | {"relations": dataset.num_relations, "hard_negatives": digest_of(self._hard)}
         self.task = dataset.task_of(options.width, options, options.encoded)
         self.make = relation_network(options.decoder, dataset.num_relations, options.reciprocal)
         self.example = torch.zeros(2), torch.zeros(2)
@@ -153,15 +145,3 @@ class Driver(driver.Driver):
         facts = super().summary()
         del facts["label_skew"]
         return facts
-
-
-def _hard(given: StrPath, dataset: FactDataset) -> Any:
-    """Return the table of hard negatives, checked: source, target and relation of each row."""
-    file = parameters.path("hard_negatives", given)
-    table: Any = mapped(file) if file.suffix == ".npy" else dict(arrays_of("hard_negatives", file))
-    pairs = pairs_of("hard_negatives", table, len(dataset.partition), dataset.typed)
-    if not len(pairs):
-        raise ParameterError("hard_negatives: the table has no rows. Leave it out")
-    if dataset.typed is None:
-        pairs = np.column_stack([pairs, np.zeros(len(pairs), np.int64)])
-    return pairs

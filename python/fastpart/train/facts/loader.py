@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
-from ...core.pairs import Keys, among, keys_of, undirected_keys
+from ...core.pairs import among, keys_of, undirected_keys
 from ...loading import Loader, TypedBatch
 from ...loading.sample import SampledArrays
 from ...partitions.loader_options import LoaderOptions
@@ -96,36 +95,12 @@ def without_facts(batch: TypedBatch, facts: Ids, dataset: FactDataset) -> TypedB
     """Return a batch without the in-edges that say one of some facts, in either direction."""
     typed = dataset.typed
     assert typed is not None
-    number_of = {name: number for number, name in enumerate(typed.names)}
-    indptr, indices = dict(batch.indptr_dict), dict(batch.indices_dict)
-    counts = dict(batch.num_sampled_edges_dict)
-    e_id, edge_attr = dict(batch.e_id_dict), dict(batch.edge_attr_dict)
-    for key, edge_type in zip(indices, typed.edge_types, strict=True):
+    number_of, stay = {name: number for number, name in enumerate(typed.names)}, {}
+    for key, edge_type in zip(batch.indices_dict, typed.edge_types, strict=True):
         of_relation = facts[facts[:, 2] == number_of[edge_type.relation.name]]
-        if not len(of_relation) or not len(indices[key]):
+        if not len(of_relation):
             continue
-        merged = edge_type.relation.reverse == "merged"
-        number = undirected_keys if merged else keys_of
-        targets = np.repeat(
-            batch.n_id_dict[key[2]].numpy()[: len(indptr[key]) - 1], np.diff(indptr[key].numpy())
-        )
-        sources = batch.n_id_dict[key[0]].numpy()[indices[key].numpy()]
-        ends = (targets, sources) if edge_type.reversed else (sources, targets)
-        known: Keys = np.unique(number(of_relation[:, 0], of_relation[:, 1]))
-        stay = ~among(number(*ends), known)
-        before = np.concatenate([[0], np.cumsum(stay)])
-        for rows in (e_id, edge_attr):
-            if key in rows:
-                rows[key] = rows[key][torch.from_numpy(stay)]
-        indices[key] = indices[key][torch.from_numpy(stay)]
-        hops = before[np.cumsum([0, *counts[key]])]
-        indptr[key] = torch.from_numpy(before[indptr[key].numpy()].astype(np.int32))
-        counts[key] = np.diff(hops).tolist()
-    return replace(
-        batch,
-        indptr_dict=indptr,
-        indices_dict=indices,
-        e_id_dict=e_id,
-        edge_attr_dict=edge_attr,
-        num_sampled_edges_dict=counts,
-    )
+        number = undirected_keys if edge_type.relation.reverse == "merged" else keys_of
+        ends, known = batch.ends(key), np.unique(number(of_relation[:, 0], of_relation[:, 1]))
+        stay[key] = ~among(number(*(ends[::-1] if edge_type.reversed else ends)), known)
+    return batch.without(stay)

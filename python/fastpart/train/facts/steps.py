@@ -12,10 +12,11 @@ import torch
 from torch import Tensor
 
 from ...core.pairs import distinct, mixed
+from ...loading.negatives import HardNegatives
 from ...partitions.seeds import owner_of
 from ..method_options import EmbeddingOptions
 from .dataset import FactDataset
-from .pools import HardNegatives, Pools
+from .pools import Pools
 
 Ids = npt.NDArray[np.int64]
 RowIds = npt.NDArray[np.uint32]

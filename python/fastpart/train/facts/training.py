@@ -17,6 +17,7 @@ from ...loading import dropout, sum_gradients
 from ...partitions.seeds import owner_of, rank_of_part
 from ..clock import SYNCHRONISING, Clock
 from ..embedding_table import write_embeddings
+from ..file_names import HARD_NEGATIVES
 from ..jobs.worker import Place
 from ..learning.learner import Learner
 from ..link_prediction.decoders import RelationNetwork, relation_network
@@ -37,10 +38,6 @@ _RELATIONS = 0x72656C
 """Tells dropout of rows of relations from that of rows of vertices."""
 
 Ids = npt.NDArray[np.int64]
-
-
-HARD_NEGATIVES = "hard-negatives.npy"
-"""The file of hard negatives, among the temporary ones."""
 
 
 class Worker:

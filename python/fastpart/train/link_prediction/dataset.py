@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ...core.inputs import arrays_of
 from ...core.pairs import among
-from ...core.parameters import shown
+from ...core.parameters import StrPath, path, shown
+from ...core.parsing import mapped
 from ...errors import ParameterError, arg, code
+from ...graphs.held_out import pairs_of
 from ...graphs.types import TypedRanges
 from ...loading.links import edges_of
 from ...partitions.part_rows import typed_of
@@ -147,6 +151,17 @@ class LinkDataset(Dataset):
         facts = self.facts(split)
         return np.ascontiguousarray(facts[facts[:, 2] == self.relation(relation[1]), :2])
 
+    def hard_negatives(self, given: StrPath | None) -> Pairs | None:
+        """Return the table of hard negatives of a file, checked: source, target and relation of each row."""
+        if given is None:
+            return None
+        file = path("hard_negatives", given)
+        table: Any = mapped(file) if file.suffix == ".npy" else dict(arrays_of("hard_negatives", file))
+        pairs = pairs_of("hard_negatives", table, len(self.partition), self.typed)
+        if not len(pairs):
+            raise ParameterError("hard_negatives: the table has no rows. Leave it out")
+        return pairs if self.typed else np.column_stack([pairs, np.zeros(len(pairs), np.int64)])
+
     def _take_target(self, target: str | None) -> None:
         """Take graphs with types and without."""
 
@@ -200,3 +215,8 @@ class LinkDataset(Dataset):
         features = self.partition.parts[index].features
         if features is not None:
             yield np.asarray(features, np.float32)
+
+
+def digest_of(table: Pairs | None) -> str | None:
+    """Return a digest of a table of hard negatives."""
+    return None if table is None else blake2b(table.tobytes(), digest_size=16).hexdigest()

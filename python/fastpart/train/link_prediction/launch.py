@@ -12,7 +12,7 @@ import torch
 from ...errors import ParameterError, arg
 from ...partitions.partition import PartitionSource
 from ..embedding_table import NEW_EMBEDDINGS, files_of
-from ..file_names import EMBEDDINGS
+from ..file_names import EMBEDDINGS, HARD_NEGATIVES
 from ..jobs import driver
 from ..jobs.chance import of_pairs
 from ..jobs.group import number_of_workers
@@ -35,7 +35,7 @@ from ..mini_batches.temporal import refuse_degrees
 from ..models import NEIGHBOUR, sampling_of
 from ..registry import Method
 from ..runs.trained import TrainedModel, with_learned_rows
-from .dataset import LinkDataset
+from .dataset import LinkDataset, digest_of
 from .decoders import network_with
 from .temporal import refuse_look_ahead
 from .trained import TrainedLinks
@@ -75,6 +75,9 @@ class Driver(driver.Driver):
             self.decisive["temporal"] = options.temporal
         if dataset.has_types:
             self.decisive["relations"] = [list(key) for key in dataset.predicted]
+        self._hard = dataset.hard_negatives(options.hard_negatives)
+        if self._hard is not None:
+            self.decisive["hard_negatives"] = [digest_of(self._hard), options.num_hard_negatives]
         self.task = dataset.encoder_task(options)
         self.make = network_with(options.decoder, len(dataset.predicted))
         self.example = torch.zeros(2), torch.zeros(2)
@@ -83,15 +86,17 @@ class Driver(driver.Driver):
 
     def guessing(self) -> Guessing | None:
         """Return how the network looks if it gives all vertices the same row."""
-        return None if self.options.loss is not None else Guessing(of_pairs(self.options.num_negatives))
+        return None if self.options.loss is not None else Guessing(of_pairs(self.options.negatives_of_edge))
 
     def prepare(self, launch: Launch, stack: ExitStack) -> None:
-        """Note the files of learned rows."""
+        """Note the files of learned rows, and hand over the table of hard negatives."""
         entries = learned_files(self.task.learned, self.dataset.partition.k)
         if self.options.embeddings is not None:
             entries = [EMBEDDINGS, NEW_EMBEDDINGS, *files_of(self.dataset.partition.k)]
         if entries:
             launch.once(lambda: launch.folder.add(entries))
+        if (table := self._hard) is not None:
+            launch.once(lambda: np.save(launch.scratch / HARD_NEGATIVES, table))
 
     def finished(self, launch: Launch, trained: TrainedModel) -> TrainedLinks:
         """Return the result with its learned rows."""
@@ -111,7 +116,7 @@ class Driver(driver.Driver):
     def needs(self) -> tuple[Sequence[Need], Sequence[Need]]:
         """Return what each worker takes."""
         dataset, options, workers = self.dataset, self.options, self.workers
-        (n, edges), training, pairs = size_of(dataset), dataset.num_train, 1 + options.num_negatives
+        (n, edges), training, pairs = size_of(dataset), dataset.num_train, 1 + options.negatives_of_edge
         width, part = options.embeddings or 0, max(each.num_inner for each in dataset.partition.parts)
         seeds = min(n, (1 + pairs) * -(-(options.batch_size or training) // workers))
         fanouts = self.task.most_in_edges(dataset.fanouts(options))
@@ -137,6 +142,7 @@ class Driver(driver.Driver):
             ),
             Need("resident rows", resident if options.device == "cpu" else 0, f"a smaller {arg('resident')}"),
             Need("edges to train on", 50 * training + 100 * own * pairs, f"fewer {arg('num_negatives')}"),
+            Need("hard negatives", 0 if self._hard is None else 80 * len(self._hard)),
             Need(
                 "embeddings and their Adam",
                 learned,

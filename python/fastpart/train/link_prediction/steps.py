@@ -67,11 +67,13 @@ class Links:
         edge_attr: bool,
         edges: Any = "train",
         relations: Sequence[EdgeKey] = (ONLY_RELATION,),
+        hard: dict[EdgeKey, Any] | None = None,
     ) -> None:
         more: dict[str, Any] = {"num_negatives": 0}
         if isinstance(options, LinkOptions):
-            more = {name: getattr(options, name) for name in ("negatives", "num_negatives", "temporal")}
-        self._topology, self._pairs, self._seed = dataset.topology, 1 + more["num_negatives"], options.seed
+            names = ("negatives", "num_negatives", "num_hard_negatives", "temporal")
+            more = {name: getattr(options, name) for name in names}
+        self._topology, self._seed = dataset.topology, options.seed
         self._starts, self._loaders = starts_of(dataset), list[Any]()
         kept = None if options.resident is None else options.resident // len(relations)
         for relation in relations:
@@ -87,6 +89,7 @@ class Links:
                 io=options.io,
                 cache=options.cache,
                 cache_by=options.cache_by,
+                hard_negatives=(hard or {}).get(relation),
                 **more,
             )
             assert isinstance(loader, LinkLoader)
@@ -131,7 +134,7 @@ class Links:
         common = {
             "y": batch.edge_label,
             "rows": torch.arange(len(batch.edge_label)),
-            "count": batch.global_size * self._pairs,
+            "count": batch.global_size * self._loaders[relation].pairs_of_edge,
             "ends": batch.edge_label_index,
             "relation": relation,
         }

@@ -12,9 +12,10 @@ from torch import Tensor
 
 from ...loading.timed_edges import EarlierVertices
 from ...partitions.seeds import rank_of_part
-from ...partitions.types import ONLY_TYPE
+from ...partitions.types import ONLY_TYPE, EdgeKey, edge_keys
 from ..clock import SYNCHRONISING, Clock
 from ..embedding_table import numbers_of_rows, write_embeddings
+from ..file_names import HARD_NEGATIVES
 from ..jobs.worker import Place
 from ..learned_rows import LearnedRows
 from ..learning.learner import Learner
@@ -61,6 +62,7 @@ class Worker(mini_batches.Worker):
             place.free_bytes,
             takes_edge_attr(self.network.encoder),
             relations=dataset.predicted,
+            hard=self._hard_negatives(dataset, options, place),
         )
         own = np.flatnonzero(self._owned).tolist()
         self._inference = Encodings(
@@ -90,6 +92,16 @@ class Worker(mini_batches.Worker):
             )
             if state:
                 self._restore(self._learned, state)
+
+    def _hard_negatives(
+        self, dataset: LinkDataset, options: LinkOptions, place: Place
+    ) -> dict[EdgeKey, npt.NDArray[np.int64]]:
+        """Return the hard negatives of the relations that have some."""
+        if options.hard_negatives is None:
+            return {}
+        table = np.load(place.scratch / HARD_NEGATIVES)
+        keys = edge_keys(dataset.partition)
+        return {keys[number]: table[table[:, 2] == number, :2] for number in np.unique(table[:, 2])}
 
     def _restore(self, learned: LearnedRows, state: dict[str, Any]) -> None:
         rows = state.get("embeddings", {})

@@ -56,6 +56,12 @@ def links(source: PartitionSource, options: LinkOptions) -> TrainedLinks:
         targets of other edges of the batch, or the parts of the worker. ``"local"`` is biased.
     num_negatives : int
         Negatives of each edge.
+    hard_negatives : path, optional
+        A ``.npy`` with rows of source and wrong target, in a graph with types also the number of the relation, or an
+        ``.npz`` with such pairs by relation. An edge is also compared with some of the targets of its source and
+        relation. Where there are none, uniform negatives take their place.
+    num_hard_negatives : int
+        How many of them an edge gets, with replacement.
     embeddings : int, optional
         Width of a learnable row of each vertex, the encoder's input behind the features, if there are any. The worker
         that owns a part has its rows. Only rows that a step used are changed, by Adam. In a graph with types leave it
