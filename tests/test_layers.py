@@ -41,6 +41,7 @@ standardising, vertex_rows
 conversion_cache, ends, table_output, types, weights
 sidecars
 graph_directory
+embedded_columns
 directory_data, tables
 sources
 graph, staging

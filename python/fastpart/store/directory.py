@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from .. import _core
@@ -39,7 +40,7 @@ from .arrays import (
 )
 from .contents import Contents
 from .edge_splits import write_edge_splits
-from .manifest import Listing, as_json, manifest_bytes, replaced_files
+from .manifest import CATEGORIES, Listing, as_json, manifest_bytes, replaced_files
 from .not_finite import NotFinite
 from .reusing import keep_unchanged
 from .schemas import CODED, SCHEMA, TYPED, caps_of
@@ -216,7 +217,7 @@ def _write_typed(write: _Rows, typed: TypedRanges, contents: Contents) -> dict[s
 def _describe_features(
     inside: Path, contents: Contents, described: Mapping[str, Any], above: str = ""
 ) -> dict[str, Any]:
-    """Write what coded or standardised features are read with, and return the entries of coded ones."""
+    """Write what coded or standardised features are read with, and return the entries of those with codes."""
     entries: dict[str, Any] = {}
     for features, names, columns in (
         (contents.features, ("features", "halo_features"), COLUMNS),
@@ -236,6 +237,8 @@ def _describe_features(
                     np.save(target, array)
         if coded is not None:
             entries |= dict.fromkeys([name for name in names if name in described], coded.described())
+        if features.embedded:
+            entries[CATEGORIES] = msgspec.to_builtins(features.embedded)
     return entries
 
 
