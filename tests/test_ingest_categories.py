@@ -14,9 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
-from column_tables import ingested, reader, simple, vertices_of
+from column_tables import ingested, reader, records_of, simple, vertices_of
 from fastpart.cli import main
+from fastpart.graphs.embedded_columns import default_dim, embedded_beside
 from fastpart.graphs.graph_directory import categories_in
+from fastpart.graphs.ingest.columns import features
 from fastpart.graphs.ingest.tables import open_table
 from soaked import examples
 
@@ -43,7 +45,9 @@ def night(rows, kind, lists, form, fill, earlier):
 @st.composite
 def nights(draw):
     kind = draw(st.sampled_from(["text", "whole"]))
-    form, lists = draw(st.sampled_from([("onehot", False), ("onehot", True), ("code", False)]))
+    form, lists = draw(
+        st.sampled_from([("onehot", False), ("onehot", True), ("code", False), ("embedding", False)])
+    )
     fill = draw(st.sampled_from([None, VALUES[kind][0], "unknown" if kind == "text" else 99]))
     value = st.sampled_from(VALUES[kind] if fill is None else [*VALUES[kind], None])
     rows = st.lists(st.lists(value, max_size=3) if lists else value, min_size=1, max_size=12)
@@ -257,10 +261,10 @@ def test_many_values_are_refused_with_a_remedy_that_works(tmp_path):
     with pytest.raises(
         fp.CapacityError,
         match=r"column 'c': 1,025 values are too many for `as: onehot`, which takes 1,024.*0.00421 GB.*"
-        r"`\{column: c, as: code\}`",
+        r"`\{column: c, as: embedding\}`",
     ):
         simple(tmp_path, frame, features=[{"column": "c", "as": "onehot"}])
-    out, _ = simple(tmp_path, frame, features=[{"column": "c", "as": "code"}])
+    out, _ = simple(tmp_path, frame, features=[{"column": "c", "as": "embedding"}])
     assert len(np.unique(np.load(out / "features.npy"))) == 1025
     out, _ = simple(tmp_path, frame[:1024], features=[{"column": "c", "as": "onehot"}])
     assert np.load(out / "features.npy").sum() == 1024
@@ -270,6 +274,52 @@ def test_many_values_are_refused_with_a_remedy_that_works(tmp_path):
     )
     assert np.load(out / "features.npy").sum(axis=0).tolist() == [1, 1, 1023]
     assert told["features"]["columns"][0]["unknown"] == 1023
+
+
+def test_unknown_and_missing_values_have_codes_of_their_own(tmp_path, caplog):
+    frame = pl.DataFrame({"c": ["b", None, "a", "x", None]})
+    given = [{"column": "c", "as": "embedding", "dim": 5}]
+    with caplog.at_level(logging.INFO, "fastpart"):
+        out, told = simple(tmp_path, frame, n=6, vocabulary={"c": ["b", "a"]}, features=given)
+    assert np.load(out / "features.npy")[:, 0].tolist() == [0, 3, 1, 2, 3, 3]  # the last vertex has no row
+    assert "2 rows without a value. Missing values have a learned row of their own" in caplog.text
+    assert "1 of its values are not in the vocabulary ('x'), and count as unknown" in caplog.text
+    (column,) = told["features"]["columns"]
+    assert (column["missing"], column["unknown"]) == (2, 1)
+    (known,) = embedded_beside(out / "features.npy").values()
+    assert (known.place, known.dim, known.values) == (0, 5, ["b", "a"])
+    assert [default_dim(each) for each in (1, 7, 1000, 2**17)] == [2, 5, 77, 100]
+
+
+@pytest.mark.parametrize(
+    ("make", "entry", "said"),
+    [
+        (vertices_of, {"as": "onehot", "dim": 4}, r"features\[0\].dim: it is for `as: embedding`"),
+        (records_of, {"as": "embedding"}, r"`as: embedding` is for vertices.*`as: onehot`"),
+    ],
+)
+def test_learned_rows_that_cannot_be_are_refused(tmp_path, make, entry, said):
+    table = reader(tmp_path, [pl.DataFrame({"c": ["a"], "s": [0], "t": [0]})])
+    with pytest.raises(fp.FastpartError, match=said):
+        make(table, 1, features=[{"column": "c", **entry}])
+
+
+def test_many_learned_rows_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(features, "MOST_EMBEDDED", 2)
+    with pytest.raises(
+        fp.CapacityError, match=r"3 values are too many for `as: embedding`.*Make them a type"
+    ):
+        simple(tmp_path, pl.DataFrame({"c": ["a", "b", "c"]}), features=[{"column": "c", "as": "embedding"}])
+
+
+def test_codes_of_no_category_are_refused_when_saved(tmp_path):
+    out, _ = simple(tmp_path, pl.DataFrame({"c": ["a", "b"]}), features=[{"column": "c", "as": "embedding"}])
+    np.save(out / "features.npy", np.array([[0], [4]], np.float32))
+    partition = fp.VertexPartition([0, 1], k=2)
+    with pytest.raises(
+        fp.ParameterError, match=r"features: row 1 holds 4\.0 in column .c., which is the code of no"
+    ):
+        partition.save(tmp_path / "parts", graph=[[0, 1]], features=out / "features.npy")
 
 
 def test_category_is_an_earlier_name_of_code(tmp_path, caplog):

@@ -112,7 +112,7 @@ def test_frames_are_files():
         (
             "as: category",
             "as: word",
-            r"vertices\.paper\.features\[2\]\.as: unknown value 'word'.*number, onehot, code, days, category$",
+            r"vertices\.paper\.features\[2\]\.as: unknown value 'word'.*onehot, embedding, code, days, category$",
         ),
         ("id: paper_id", "ids: paper_id", r"vertices\.paper: unknown key 'ids'.*Did you mean 'id'\?"),
         (

@@ -41,6 +41,7 @@ standardising, vertex_rows
 conversion_cache, types, weights
 sidecars
 graph_directory
+embedded_columns
 tables
 sources
 graph, staging

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +20,10 @@ _BLOCK_BYTES = 4 << 20
 Numbers = npt.NDArray[np.float64]
 
 
-def standardised(features: Rows, train: npt.NDArray[np.bool_]) -> tuple[Rows, Numbers]:
-    """Return standardised rows in float64, and the statistics that make them.
+def standardised(
+    features: Rows, train: npt.NDArray[np.bool_], kept: Sequence[int] = ()
+) -> tuple[Rows, Numbers]:
+    """Return standardised rows in float64, and the statistics that make them. Columns that are ``kept`` do not change.
 
     ``train`` tells the training vertices. Their rows are read once, in blocks, and the moments of the blocks are merged
     in order (Chan, Golub, LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances", 1979).
@@ -29,6 +31,8 @@ def standardised(features: Rows, train: npt.NDArray[np.bool_]) -> tuple[Rows, Nu
     if not train.any():
         raise ParameterError("standardise: the splits have no training vertices. Name them as train")
     statistics = _statistics(features, train).reshape(2, *features.shape[1:])
+    if kept:
+        statistics[:, kept] = np.array([[0.0], [1.0]])
     mean, deviation = statistics
 
     def read(start: int, stop: int) -> Array:

@@ -30,15 +30,18 @@ MARKER = "graph.json"
 
 EDGES = "edges.bin"
 
+FEATURES = "features.npy"
+"""The features of a type."""
+
 CATEGORIES = "categories.json"
 """The values behind the codes of a type or relation, by column."""
 
-RELATION_FILES = {name: f"edge_{name}" for name in ("features.npy", CATEGORIES, "feature_statistics.npy")}
+RELATION_FILES = {name: f"edge_{name}" for name in (FEATURES, CATEGORIES, "feature_statistics.npy")}
 """Names of the files of a relation at the top of the directory of a single relation, where they differ."""
 
 VERSION = ("fastpart", 1)
 
-_ANEW = "Ingest again"
+ANEW = "Ingest again"
 
 
 class _Column(msgspec.Struct):
@@ -136,7 +139,7 @@ class GraphDirectory:
                 f"{parameter}: {shown(folder)} is no graph directory: it has no {MARKER}. Pass a folder that `fastpart "
                 "ingest` wrote"
             ) from None
-        self.content = json_object(marker, text, _Content, _ANEW, VERSION)
+        self.content = json_object(marker, text, _Content, ANEW, VERSION)
         self.sidecar = self._sidecar_of_records()
 
     def _sidecar_of_records(self) -> Sidecar:
@@ -150,7 +153,7 @@ class GraphDirectory:
                 content["types"], content["relations"], sidecar.n, sidecar.m, sidecar.directedness
             )
         except ValueError as error:
-            raise GraphFormatError(f"{shown(self.path / MARKER)}: {error}. {_ANEW}") from None
+            raise GraphFormatError(f"{shown(self.path / MARKER)}: {error}. {ANEW}") from None
         if content["directedness"] != sidecar.directedness or sidecar.typed != (
             typed if typed.several else None
         ):
@@ -252,19 +255,18 @@ class GraphDirectory:
 
     def damaged(self, what: str) -> GraphFormatError:
         """Return the refusal of a directory that contradicts itself."""
-        return GraphFormatError(f"{shown(self.path)}: {what}. {_ANEW}")
+        return GraphFormatError(f"{shown(self.path)}: {what}. {ANEW}")
 
 
 def categories_in(file: Path) -> dict[str, list[Any]]:
     """Return the values of each column in a file of categories. Without the file there are none."""
     if not file.exists():
         return {}
-    content = json_object(file, None, None, _ANEW)
-    checked_object(file, content, dict.fromkeys(content, _Values), _ANEW)
+    content = json_object(file, None, None, ANEW)
+    checked_object(file, content, dict.fromkeys(content, _Values), ANEW)
     found = {column: described["values"] for column, described in content.items()}
     for column, values in found.items():
-        if len(set(map(str, values))) < len(values):
-            raise GraphFormatError(f"{shown(file)}: {column!r}: a value is there twice")
+        refuse_twice(shown(file), column, values)
     return found
 
 
@@ -316,3 +318,9 @@ def _times_of(file: Path, typed: TypedRanges | None) -> dict[str, Any]:
         for name, rows in of.items()
         if any((rows[start : start + _BLOCK] != _NO_TIME).any() for start in blocks[name])
     }
+
+
+def refuse_twice(where: str, column: str, values: Sequence[Any]) -> None:
+    """Refuse values of categories of which two are one. 5 and "5" are."""
+    if len(set(map(str, values))) < len(values):
+        raise GraphFormatError(f"{where}: {column!r}: a value is there twice")

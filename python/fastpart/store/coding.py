@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
@@ -18,6 +18,7 @@ from ..core.parameters import FeatureDtype
 from ..core.rows import Array, Rows
 from ..core.standardising import Numbers, standardised
 from ..errors import ParameterError, arg
+from ..graphs.embedded_columns import Embedded
 from ..partitions.coding import SCALE_BYTES, Codes, Coding, Floats, Scale, row_dtype
 
 LARGEST_ERROR = 0.02
@@ -36,6 +37,9 @@ _CONSTANT = 1e-12
 """A column whose variance is a smaller share of its squares is constant but for rounding."""
 
 _LEVELS = 255
+
+_EXACT_IN_FLOAT16 = 2**11
+"""float16 holds all whole numbers up to here."""
 
 Mask = npt.NDArray[np.bool_]
 
@@ -68,29 +72,77 @@ class Features:
     """What ``rows`` are those of, if they have 8 bits per number."""
     statistics: Numbers | None = None
     """What was subtracted from the features, and what they were divided by."""
+    embedded: Embedded = field(default_factory=dict)
+    """The columns that hold codes of categories, by name."""
 
 
 def stored_features(
-    features: Rows, dtype: FeatureDtype | None, train: Mask | None, name: str = "features"
+    features: Rows,
+    dtype: FeatureDtype | None,
+    train: Mask | None,
+    name: str = "features",
+    embedded: Embedded | None = None,
 ) -> Features:
     """Return features as they are stored, standardised by those of the training vertices if these are given.
 
-    Errors begin with ``name``, or with the name of the option of ``dtype``.
+    Errors begin with ``name``, or with the name of the option of ``dtype``. Columns that are ``embedded`` hold codes,
+    which stay as they are.
     """
+    embedded = embedded or {}
+    if embedded:
+        _refuse_inexact_codes(embedded, dtype, name)
+        features = _checked(features, embedded, name)
     given = GivenCodes(features) if features.dtype.names else None
     if given is not None and dtype in (None, "int8") and train is None:
         return Features(given.rows, given)
     features, statistics = features if given is None else given.decoded(), None
     if train is not None:
-        features, statistics = standardised(features, train)
+        features, statistics = standardised(features, train, [each.place for each in embedded.values()])
         dtype = dtype or ("float32" if given is None else "int8")
     if dtype is None:
-        return Features(features)
+        return Features(features, embedded=embedded)
     refuse_uncodable(features, dtype, name)
     if dtype == "int8":
         coded = CodedRows(features, name)
         return Features(coded.rows, coded, statistics)
-    return Features(narrowed(features, dtype, name), None, statistics)
+    return Features(narrowed(features, dtype, name), None, statistics, embedded)
+
+
+def _refuse_inexact_codes(embedded: Embedded, dtype: FeatureDtype | None, name: str) -> None:
+    """Refuse numbers that do not hold the codes of all categories."""
+    most = {"int8": 0, "float16": _EXACT_IN_FLOAT16}
+    for column, each in embedded.items():
+        if dtype in most and each.rows - 1 > most[dtype]:
+            raise ParameterError(
+                f'{_option(name)}: "{dtype}" does not hold the codes of column {column!r}, which has learned '
+                "rows. Leave it out"
+            )
+
+
+def _checked(features: Rows, embedded: Embedded, name: str) -> Rows:
+    """Return rows that are refused, when they are read, where a column of codes holds other numbers."""
+    last = max(each.place for each in embedded.values())
+    if len(features.shape) != 2 or features.dtype.names or last >= features.shape[1]:
+        raise ParameterError(
+            f"{name}: categories.json beside the file names column {last}, which rows of shape {features.shape[1:]} "
+            "lack. Ingest again"
+        )
+    read = features.read
+
+    def checked(start: int, stop: int) -> Array:
+        rows = read(start, stop)
+        for column, each in embedded.items():
+            codes = rows[:, each.place]
+            wrong = ~((codes >= 0) & (codes < each.rows) & (codes == np.floor(codes)))
+            if wrong.any():
+                row = int(wrong.argmax())
+                raise ParameterError(
+                    f"{name}: row {start + row} holds {codes[row]} in column {column!r}, which is the code of no "
+                    "category in categories.json beside the file. Ingest again"
+                )
+        return rows
+
+    return Rows(features.shape, features.dtype, checked)
 
 
 class Errors:

@@ -16,6 +16,7 @@ from ..core.outputs import held
 from ..core.rows import Rows, rows_of
 from ..core.vertex_rows import rows_of_records, rows_of_vertices
 from ..errors import FastpartError, ParameterError
+from ..graphs.embedded_columns import embedded_beside
 from ..graphs.held_out import Pairs
 from ..graphs.types import TypedRanges
 from ..partitions.saved import SavedData
@@ -137,7 +138,8 @@ class Given:
             train = None
             if given.standardise:  # a type without splits is standardised as a whole
                 train = masks.get("train", np.zeros(n, np.bool_)) if masks else np.ones(n, np.bool_)
-            features = stored_features(opened, given.feature_dtype, train)
+            embedded = embedded_beside(given.features)
+            features = stored_features(opened, given.feature_dtype, train, embedded=embedded)
         return Data(features, labels, {name: rows_of(name, mask) for name, mask in masks.items()}, times)
 
     def _of_edges(self, given: SavedData, m: int, about: str) -> Data:

@@ -10,6 +10,7 @@ from filecmp import clear_cache, cmp
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from .. import _core
@@ -45,7 +46,7 @@ from .arrays import (
 )
 from .contents import Contents
 from .edge_splits import write_edge_splits
-from .manifest import Listing, as_json, manifest_bytes, replaced_files
+from .manifest import CATEGORIES, Listing, as_json, manifest_bytes, replaced_files
 from .schemas import CODED, SCHEMA, TYPED, caps_of
 
 RUN_OPTIONS = "run.toml"
@@ -215,6 +216,9 @@ def _write_rows(write: _Rows, typed: TypedRanges, contents: Contents) -> dict[st
                     _put_beside(write.inside / above / columns, coded.columns)
                     known = [each for each in names if each in entries[above]]
                     entries[above] |= dict.fromkeys(known, coded.described())
+                    is_coded = True
+                if data.features.embedded:
+                    entries[above][CATEGORIES] = msgspec.to_builtins(data.features.embedded)
                     is_coded = True
     if not typed.types[0].name:
         return entries[""] | ({"schema": CODED} if is_coded else {})

@@ -17,6 +17,7 @@ from ..core.outputs import replaceable
 from ..core.parameters import choice, integer, shown
 from ..core.parsing import conform, json_object, with_checksum
 from ..errors import FastpartError, GraphFormatError, ParameterError
+from ..graphs.embedded_columns import EmbeddedColumn, embedded_in
 from ..graphs.sidecars import Companion
 from ..graphs.types import RelationEntry, TypedRanges, TypeEntry
 from ..partitions.part_files import MANIFEST, coded_type, row_type
@@ -114,7 +115,7 @@ def _typed(manifest: Mapping[str, Any]) -> TypedRanges | None:
         typed.refuse_as_folders()
         for of, names in (("types", OF_VERTICES), ("relations", OF_EDGES)):
             for entry in manifest[of]:
-                for name in names:
+                for name in (*names, CATEGORIES):
                     if name in entry:
                         _CHECKS[name](f"{of}: {entry['name']}: {name}", entry[name])
     except FastpartError:
@@ -155,7 +156,16 @@ def _listed(name: str, value: Any) -> None:
     conform({name: value}, {name: dict[PathBelow, Companion]})
 
 
+def _categories(name: str, value: Any) -> None:
+    conform({name: value}, {name: dict[str, EmbeddedColumn]})
+    embedded_in(value, name)
+
+
+CATEGORIES = "categories"
+"""The entry that describes the columns of features with codes of categories."""
+
 _CHECKS: dict[str, Check] = {
+    CATEGORIES: _categories,
     "directedness": lambda name, value: choice(name, value, ("undirected", "symmetric", "directed")),
     "features": coded_type,
     "halo_features": coded_type,

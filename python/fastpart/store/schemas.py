@@ -2,8 +2,8 @@
 
 Schema 2 renamed the keys of schema 1 and made the caps a list. Schema 3 added ``halo_rows.npy`` to the parts of a
 vertex partition. Nothing else changed, so a manifest that was read has the keys of today, and its ``schema`` says which
-arrays there are: 2 or 3. A directory of schema 3 says 4 if its features have 8 bits per number, or if the graph has
-types: so versions which know neither refuse it. Its keys say which of them it has.
+arrays there are: 2 or 3. A directory of schema 3 says 4 if its features have 8 bits per number or hold codes of
+categories, or if the graph has types: so versions which know neither refuse it. Its keys say which of them it has.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..partitions.partition import Partition
 from ..partitions.results import Cap, cap_of_parts, plain
 
 SCHEMA, CODED, TYPED = 3, 4, 4
-"""What is written, and what is written if features are coded, or if the graph has types."""
+"""What is written, and what is written if features are coded or hold codes of categories, or if the graph has types."""
 
 VERSION = ("schema", max(SCHEMA, CODED, TYPED))
 """The field of the version of a manifest, and the newest one that is read."""

@@ -18,6 +18,8 @@ from .. import _core
 from ..core.inputs import known_of
 from ..core.parameters import shown
 from ..errors import GraphFormatError, ParameterError, arg, code
+from ..graphs.embedded_columns import EmbeddedColumn, embedded_in
+from ..partitions.part_files import MANIFEST
 from ..partitions.partition import Partition, PartitionSource, VertexPartition, directory_of
 from ..partitions.parts import PartData, VertexPartData
 from ..partitions.types import (
@@ -34,6 +36,7 @@ from ..partitions.types import (
     types_with,
 )
 from ..store import open_partition
+from ..store.manifest import CATEGORIES
 from .graphs.kernels import CPU
 from .graphs.rows import alone
 from .local_graph import LocalGraph, features_of, graph_of, typed_graph_of
@@ -108,6 +111,15 @@ class AnyDataset(ABC, Generic[AnyPart]):
                 f"source: {shown(self.path)} holds a graph with types. Train over it with "
                 f"{code('fastpart.train.sampled', '`fastpart train sampled`')} and a model for types, as "
                 + arg("model='rgcn'")
+            )
+
+    def refuse_categories(self, why: str) -> None:
+        """Raise an error if features hold codes of categories, for a method that does not learn rows of them."""
+        if self.task.categories:
+            names = ", ".join(repr(column) for of_type in self.task.categories.values() for column in of_type)
+            raise ParameterError(
+                f"source: {shown(self.path)} has codes of categories ({names}). {why}. Train with sampled, bytegnn, "
+                "armada, links, edges, sdt or full, or ingest them with `as: onehot`"
             )
 
     def _take_target(self, target: str | None) -> None:
@@ -249,7 +261,7 @@ class AnyDataset(ABC, Generic[AnyPart]):
     def _task(self) -> Task:
         row = self.partition.parts[0].row_type("features")  # they may be on other machines
         assert row is not None
-        return Task(width_of(row[1]), **self._outputs())
+        return Task(width_of(row[1]), **self._outputs(), categories=categories_of(self.manifest))
 
     def _outputs(self) -> dict[str, Any]:
         """Return what the labels say of the outputs of a model."""
@@ -452,7 +464,17 @@ def task_over_types(partition: VertexPartition, returned: tuple[str, ...], **out
         widths=widths,
         edge_widths={name: width_of(row[1]) for name, row in of_edges.items() if row is not None},
         returned=returned,
+        categories=categories_of(partition.parts._manifest),
     )
+
+
+def categories_of(manifest: Mapping[str, Any]) -> dict[str, dict[str, EmbeddedColumn]]:
+    """Return the columns of codes of the types that have any."""
+    entries = (
+        {each["name"]: each for each in manifest["types"]} if "types" in manifest else {ONLY_TYPE: manifest}
+    )
+    known = {name: each[CATEGORIES] for name, each in entries.items() if CATEGORIES in each}
+    return {name: embedded_in(each, MANIFEST) for name, each in known.items()}
 
 
 def _in_order(order: Ids, pieces: list[tuple[Ids, Ids]]) -> tuple[Ids, Ids, Ids]:

@@ -146,7 +146,7 @@ def number_bytes(options: Options) -> int:
 def widths(options: Options, task: Task) -> Iterator[tuple[int, int]]:
     """Yield the widths of the inputs of each layer and of what it computes."""
     heads = options.heads if attends(options.model) else 1
-    width = max(task.input_widths(options.hidden).values())
+    width = max(task.embedded.input_widths(options.hidden).values())
     for layer in range(options.layers):
         out = (task.classes if layer == options.layers - 1 else options.hidden) * heads
         yield width, out
@@ -156,6 +156,7 @@ def widths(options: Options, task: Task) -> Iterator[tuple[int, int]]:
 def weights(options: Options, task: Task) -> Need:
     """Return the need of weights, gradients, Adam, the best weights, and a checkpoint while it is written."""
     numbers = sum((1 + task.num_relations) * width * out + out for width, out in widths(options, task))
+    numbers += sum(each.rows * each.dim for of_type in task.categories.values() for each in of_type.values())
     return Need("weights and Adam", 7 * number_bytes(options) * numbers, f"a smaller {arg('hidden')}")
 
 

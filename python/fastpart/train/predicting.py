@@ -31,6 +31,7 @@ from .edge_data import open_dataset
 from .inference import Inference
 from .memory import Need, evaluation, fitting, full_batch, graph_bytes, left_by, size_of
 from .models import Network, TypedNetwork, takes_edge_attr
+from .models.categories import match_categories
 from .options import Options
 from .scores import Task
 
@@ -60,6 +61,7 @@ def predictions(
     """Return one row for each vertex of a partition directory, or for some. See :meth:`.TrainedModel.predict`."""
     parameters.choice("outputs", outputs, PREDICTED)
     dataset = _dataset(source, task)
+    match_categories(network, task, dataset.task, dataset.path)
     of_edges = dataset.task.edge_features
     # 0: of a run that did not note them.
     if takes_edge_attr(network) and task.edge_features not in (0, of_edges):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
+import msgspec
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ..graphs.embedded_columns import Embedded, EmbeddedColumn
 from ..partitions.types import ONLY_TYPE, EdgeKey, relation_fanouts
 
 TALLY = 4
@@ -31,6 +33,8 @@ class Task:
         Whether labels are float32 rows of targets.
     edge_features : int
         Width of the features of edges, 0 without any, or if the method does not hand them over.
+    categories : mapping
+        By type, the columns of its features that hold codes of categories. A network has learned rows in their place.
     """
 
     features: int
@@ -38,6 +42,7 @@ class Task:
     multilabel: bool
     regression: bool = False
     edge_features: int = 0
+    categories: Mapping[str, Embedded] = field(default_factory=dict)
 
     @property
     def target(self) -> str:
@@ -57,6 +62,22 @@ class Task:
     def input_widths(self, hidden: int) -> dict[str, int]:
         """Return the width of the rows that a network gets of each type, given that of its hidden layers."""
         return {ONLY_TYPE: self.features}
+
+    @property
+    def embedded(self) -> Self:
+        """The task of the layers, which get learned rows of categories in place of codes."""
+        if not self.categories:
+            return self
+        return replace(self, features=self.features + self._wider(self.target), categories={})
+
+    def _wider(self, name: str) -> int:
+        """Return by how many numbers learned rows of categories are wider than the codes of a type."""
+        return sum(each.dim - 1 for each in self.categories.get(name, {}).values())
+
+    def stored(self) -> dict[str, Any]:
+        """Return the values as JSON has them."""
+        values = {name: value for name, value in vars(self).items() if name != "categories"}
+        return values | ({"categories": msgspec.to_builtins(self.categories)} if self.categories else {})
 
     def most_in_edges(self, fanouts: Any) -> tuple[int, ...]:
         """Return the most in-edges that a vertex of any type has in each hop of a batch. -1 is all."""
@@ -177,6 +198,12 @@ class TypedTask(Task):
         """The types whose rows are learned."""
         return tuple(name for name in self.types if not self.widths[name])
 
+    @property
+    def embedded(self) -> Self:
+        """The task of the layers, which get learned rows of categories in place of codes."""
+        widths = {name: width + self._wider(name) for name, width in self.widths.items()}
+        return replace(super().embedded, widths=widths) if self.categories else self
+
     def input_widths(self, hidden: int) -> dict[str, int]:
         """Return the width of the rows that a network gets of each type, given that of its hidden layers."""
         return {name: self.widths[name] or hidden for name in self.types}
@@ -202,6 +229,11 @@ class TypedTask(Task):
 
 def task_of(stored: Mapping[str, Any]) -> Task:
     """Return a task from its values in JSON."""
+    if "categories" in stored:
+        stored = {
+            **stored,
+            "categories": msgspec.convert(stored["categories"], dict[str, dict[str, EmbeddedColumn]]),
+        }
     if "types" not in stored:
         return Task(**stored)
     edge_types = tuple((source, name, target) for source, name, target in stored["edge_types"])

@@ -15,6 +15,9 @@ from ...core.parameters import Directedness
 RelationName = Annotated[str, msgspec.Meta(pattern=rf"^(\*|{PATTERN})\Z")]
 """``*`` stands for the relations that a column names."""
 
+LEAST_DIM, MOST_DIM = 2, 1024
+"""Bounds of the width of learned rows. One of 1 would be as wide as the column of the codes."""
+
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
@@ -42,10 +45,14 @@ class Column(Entry, kw_only=True, frozen=True):
     """A column of features."""
 
     column: str
-    as_: Literal["number", "onehot", "code", "days", "category"] = msgspec.field(default="number", name="as")
+    as_: Literal["number", "onehot", "embedding", "code", "days", "category"] = msgspec.field(
+        default="number", name="as"
+    )
     """``category`` is what ``code`` was called."""
     fill: float | str | None = None
     standardise: bool = False
+    dim: Annotated[int, msgspec.Meta(ge=LEAST_DIM, le=MOST_DIM)] | msgspec.UnsetType = msgspec.UNSET
+    """Numbers of the learned row of a category. Unset: by the number of categories."""
 
 
 class Rates(Entry, kw_only=True, frozen=True):

@@ -88,6 +88,7 @@ class Export:
             return cls._read(path, {})
         dataset = Dataset(path)
         dataset.refuse_types()
+        dataset.refuse_categories("DGL's graph does not know them")
         config = export.dgl(path, folder / "dgl", **vars(run))
         return cls._read(config, data_of(dataset.path, dataset.manifest))
 

@@ -46,7 +46,7 @@ def train_over(graph: Any, options: Options, settings: dict[str, Any], reports: 
     trainer = Trainer(graph, options, from_first(history and history.state))
     summary = train(lambda state: trainer, history, lambda row: reports.send("epoch", row))
     if history is not None:
-        reports.send("result", {"task": vars(trainer.task), "summary": summary})
+        reports.send("result", {"task": trainer.task.stored(), "summary": summary})
 
 
 def _repeat(history: History | None) -> None:

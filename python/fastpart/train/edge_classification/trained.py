@@ -15,6 +15,7 @@ from ...core.parameters import shown
 from ...errors import ParameterError
 from ...partitions.partition import PartitionSource
 from ..memory import Need, evaluation, fitting, left_by
+from ..models.categories import match_categories
 from ..predicting import Chosen, OutputRows, Predicted, answers_of, reported, scratch
 from ..runs.trained import TrainedModel
 from .dataset import LabelledEdges
@@ -44,6 +45,8 @@ class TrainedEdges(TrainedModel):
     ) -> npt.NDArray[Any]:
         dataset = LabelledEdges(source)
         self._refuse_other(dataset)
+        network = self.network()
+        match_categories(network, self.task, dataset.task, dataset.path)
         parts, task = dataset.partition.parts, self.task
         chosen = Chosen.of(wanted, range(int(dataset.manifest["m"])), "edges")
         numbers = 2 if outputs == "classes" and not task.multilabel else task.classes
@@ -59,9 +62,7 @@ class TrainedEdges(TrainedModel):
             ids = [dataset.labelled(part).ids for part in parts]
             records_of = found.wanted(lambda part: np.flatnonzero(chosen.mask(ids[part])))
             wanted_ids = [each[chosen.mask(each)] for each in ids]
-            for part, block, logits in reported(
-                found.of_records(self.network(), records_of), chosen.count, run
-            ):
+            for part, block, logits in reported(found.of_records(network, records_of), chosen.count, run):
                 defined = task.defined(logits)
                 answers = answers_of(logits, defined, task) if outputs == "classes" else logits.numpy()
                 rows.put(wanted_ids[part][block], answers, defined)

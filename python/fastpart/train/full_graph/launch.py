@@ -25,6 +25,9 @@ class Driver(driver.Driver):
         self._exchange = exchange = EXCHANGES[method.over]
         dataset = exchange.dataset(source).without_edge_features()
         super().__init__(method, options, dataset, dataset.partition.k)
+        dataset.refuse_categories(
+            f"{method.name} exchanges the sums of the features once, and learned rows change in every step"
+        )
         self.decisive = {name: getattr(options, name) for name in exchange.decisive}
 
     def refuse(self) -> None:

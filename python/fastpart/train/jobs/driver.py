@@ -235,7 +235,7 @@ class Driver(ABC):
         with torch_settings(self.options.threads, self.options.seed):
             task, scores = job.work(history if self.alone or is_first() else None, report)
         trained = TrainedModel.of(task, history.reread(), {**scores, **self.summary()})
-        launch.once(lambda: history.finish(vars(task), trained.summary))
+        launch.once(lambda: history.finish(task.stored(), trained.summary))
         if is_first():
             undefined.end(trained.summary)
         return trained

@@ -43,5 +43,5 @@ def follow(
             result = content
     task, scores = task_of(result["task"]), result["summary"]
     trained = TrainedModel.of(task, history.reread(), {**scores, **(summary or {})})
-    history.finish(vars(task), trained.summary)
+    history.finish(task.stored(), trained.summary)
     return trained

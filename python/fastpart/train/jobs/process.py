@@ -37,7 +37,7 @@ def main(reports: Reports) -> None:
     history = None if rank else job.history()
     task, summary = job.work(history, lambda row: reports.send("epoch", row))
     if rank == 0:
-        reports.send("result", {"task": vars(task), "summary": summary})
+        reports.send("result", {"task": task.stored(), "summary": summary})
     reports.done()
 
 

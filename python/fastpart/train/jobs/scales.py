@@ -49,6 +49,9 @@ def warn_of_scales(dataset: AnyDataset[Any]) -> None:
     for name, rows in _samples(dataset):
         finite = np.where(np.isfinite(rows), rows, 0.0)
         scales = np.sqrt(np.square(finite).mean(axis=0))
+        scales[[each.place for each in dataset.task.categories.get(name, {}).values()]] = (
+            0  # codes have no size
+        )
         used = np.flatnonzero(scales)
         if not len(used):
             continue

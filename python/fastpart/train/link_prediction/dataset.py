@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any
@@ -20,7 +21,7 @@ from ...graphs.types import TypedRanges
 from ...loading.links import edges_of
 from ...partitions.part_rows import typed_of
 from ...partitions.types import ONLY_RELATION, EdgeKey, edge_keys, type_names
-from ..data import Dataset, task_over_types
+from ..data import Dataset, categories_of, task_over_types
 from ..method_options import LinkOptions
 from ..scores import Task, TypedTask
 
@@ -190,7 +191,9 @@ class LinkDataset(Dataset):
             raise ParameterError(
                 f"source: expected features of shape (n, width), got (n, {', '.join(map(str, row[1]))})"
             )
-        return Task(0 if row is None else row[1][0], 0, multilabel=False)
+        return Task(
+            0 if row is None else row[1][0], 0, multilabel=False, categories=categories_of(self.manifest)
+        )
 
     def encoder_task(self, options: LinkOptions) -> Task:
         """Return what an encoder is made for: its ``classes`` are the width of the rows that it returns.
@@ -200,7 +203,7 @@ class LinkDataset(Dataset):
         known = self.task
         if not isinstance(known, TypedTask):
             width = known.features + (options.embeddings or 0)
-            return Task(width, options.hidden, multilabel=False, edge_features=known.edge_features)
+            return replace(known, features=width, classes=options.hidden)
         if options.embeddings is not None:
             raise ParameterError(
                 "embeddings: it is for graphs without types. Types without features have learned rows as wide as "

@@ -20,6 +20,7 @@ from ...partitions.types import ONLY_RELATION, EdgeKey, of_type, range_of_type
 from ..inference import LearnedPart
 from ..memory import Need, evaluation, fitting, left_by
 from ..method_options import PairDecoderName
+from ..models.categories import match_categories
 from ..predicting import (
     Chosen,
     OutputRows,
@@ -83,6 +84,8 @@ class TrainedLinks(TrainedModel):
     ) -> npt.NDArray[Any]:
         dataset = LinkDataset(source)
         self._refuse_other(dataset)
+        network = self.network()
+        match_categories(network, self.task, dataset.task, dataset.path)
         partition = dataset.partition
         parts = partition.parts
         chosen = Chosen.of(vertices, range(len(partition)))
@@ -98,7 +101,7 @@ class TrainedLinks(TrainedModel):
                 dataset.task = self.task
             found = Encodings(dataset, own, layers_in, layers, fits=fits, learned=learned)
             found.put_inputs(self._inputs_of(dataset))
-            encoded = found.encoded(self.network().encoder, wanted)
+            encoded = found.encoded(network.encoder, wanted)
             rows.put(np.empty(0, np.int64), np.empty((0, self.options.hidden), np.float32), torch.ones(0))
             by_type = ((of_type(partition, name)[part].inner[local], h) for name, (part, local, h) in encoded)
             for inner, h in reported(by_type, chosen.count, run):

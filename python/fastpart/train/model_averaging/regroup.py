@@ -16,11 +16,13 @@ import numpy as np
 
 from ...core.options import NAMES, RunOptions
 from ...errors import CapacityWarning
+from ...graphs.embedded_columns import write_beside
 from ...graphs.graph import Graph
 from ...graphs.opening import open_graph
 from ...partitions import partitioners
 from ...partitions.partition import VertexPartition
 from ...store import save
+from ...store.manifest import CATEGORIES
 from ...store.saving import refuse_unwritable
 from ..data import SPLITS, Dataset
 from ..runs.identity import data_of
@@ -125,6 +127,8 @@ def _rows(dataset: Dataset, folder: Path) -> dict[str, Any]:
             labels = np.empty((n, *part.labels.shape[1:]), part.labels.dtype)
         labels[part.inner] = part.labels
     features.flush()
+    if (categories := dataset.manifest.get(CATEGORIES)) is not None:
+        write_beside(file, categories)
     rows = {"features": file, "labels": labels, "splits": _splits(dataset)}
     return rows | ({"edge_features": _edge_rows(dataset, folder)} if dataset.task.edge_features else {})
 

@@ -19,6 +19,7 @@ from ..plugged import model_source
 from ..plugged.model_source import ModelSource, checked, import_path, module_of
 from ..plugged.objects import name_of
 from ..scores import Task, TypedTask
+from .categories import Categories, WithCategories
 from .edge_index import EdgeIndexModel, has_edge_attr, takes_edge_attr, takes_edge_index
 from .gat import GAT
 from .graphsage import GraphSAGE
@@ -70,6 +71,8 @@ def build(task: Task, options: Options) -> nn.Module:
     A module with ``forward(x, edge_index)`` or ``forward(x, edge_index, edge_attr)`` is wrapped. So is one with
     ``forward(x_dict, edge_index_dict)`` or ``forward(x_dict, edge_index_dict, edge_attr_dict)`` for a typed graph.
 
+    Where features hold codes of categories, every model is made for the learned rows in their place, and gets them.
+
     Raises
     ------
     ParameterError
@@ -77,6 +80,24 @@ def build(task: Task, options: Options) -> nn.Module:
         graphs and the graph is, or the other way round.
     """
     _refuse_other_graph(options.model, isinstance(task, TypedTask))
+    return _with_categories(_of_layers(task.embedded, options), task, options)
+
+
+def _with_categories(network: nn.Module, task: Task, options: Options) -> nn.Module:
+    """Let a network learn rows of categories, if the features have any."""
+    if not task.categories:
+        return network
+    categories = Categories(task.categories)
+    if not isinstance(network, Network | TypedNetwork):
+        return WithCategories(network, categories)
+    network.categories = categories
+    if isinstance(network, TypedNetwork):
+        network.input_widths = task.input_widths(options.hidden)
+    return network
+
+
+def _of_layers(task: Task, options: Options) -> nn.Module:
+    """Return the network of rows without codes."""
     network = _made(options.model, task, options)
     if not isinstance(network, nn.Module):
         raise ParameterError(

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from ..neighbourhood import Neighbourhood, dropped
 from ..options import Options
 from ..scores import Task
+from .categories import Categories
 
 NEIGHBOUR, CLUSTER, SAINT = "neighbour", "cluster", "saint"
 """Kinds of batches."""
@@ -34,6 +35,8 @@ class Network(nn.Module):
         Width of the features of edges that it takes.
     edge_attr : bool
         Whether it takes any.
+    categories : torch.nn.Module or None
+        Puts learned rows in place of codes of categories before the first layer, if the features have any.
     """
 
     sampling = NEIGHBOUR
@@ -44,6 +47,7 @@ class Network(nn.Module):
         self.dropout = options.dropout
         self.edge_features = task.edge_features if self.reads_edges else 0
         self.edge_attr = self.edge_features > 0
+        self.categories: Categories | None = None
         self.layers = nn.ModuleList()
         width = task.features
         for index in range(options.layers):
@@ -62,14 +66,20 @@ class Network(nn.Module):
 
     def takes_means(self, index: int) -> bool:
         """Return whether the layer ``index`` needs no more of the neighbours than the mean of the rows that it gets."""
-        return getattr(self.layers[index], "takes_means", False) and type(self).layer is Network.layer
+        return getattr(self.layers[index], "takes_means", False) and self._takes_rows(index)
 
     def takes_propagated(self, index: int) -> bool:
         """Return whether the layer ``index`` needs no more of the neighbours than the propagated rows that it gets."""
-        return getattr(self.layers[index], "takes_propagated", False) and type(self).layer is Network.layer
+        return getattr(self.layers[index], "takes_propagated", False) and self._takes_rows(index)
+
+    def _takes_rows(self, index: int) -> bool:
+        """Return whether the layer ``index`` gets rows as they are, and not learned rows in place of codes."""
+        return type(self).layer is Network.layer and (index > 0 or self.categories is None)
 
     def layer(self, index: int, graph: Neighbourhood, x: Tensor) -> Tensor:
         """Apply the layer ``index`` to the rows of the sources, and return one row for each target."""
+        if index == 0 and self.categories is not None:
+            x = self.categories(x)
         h: Tensor = self.layers[index](graph, x)
         return h if index == len(self.layers) - 1 else self.between(h, graph)
 

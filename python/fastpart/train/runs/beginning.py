@@ -54,7 +54,7 @@ def begin(
         must_agree=dict(must),
         may_change={"source": os.path.abspath(source), "arguments": _arguments(options.given)},
         options=options.stored(),
-        task=None if task is None else vars(task),
+        task=None if task is None else task.stored(),
     )
 
 

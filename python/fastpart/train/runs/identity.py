@@ -12,6 +12,7 @@ from ...core.options import RunOptions
 from ...core.parameters import regular, shown
 from ...errors import GraphFormatError, ParameterError, arg
 from ...store.identities import ROWS, checksums_of, digest, files_of
+from ...store.manifest import CATEGORIES
 from ..options import Options
 from ..plugged.model_source import ModelSource
 from ..plugged.objects import name_of
@@ -53,6 +54,8 @@ def data_of(path: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
         data[what] = {"xxh3": listed[what] if listed else digest(_hashed(path, names))}
     for what in ROWS:
         data[what] = {"type": manifest.get(what)} | ({"xxh3": listed[what]} if listed else {})
+    if known := [each[CATEGORIES] for each in (manifest, *manifest.get("types", ())) if CATEGORIES in each]:
+        data[CATEGORIES] = {"blake2b": digest({CATEGORIES: known})}
     return data
 
 

@@ -17,6 +17,9 @@ from ..schema import Column, Rates, Relation, Table, Vertices
 from ..tables import TableReader
 from ..tables.tablefiles import TableFile
 
+_OF_CATEGORIES = ("code", "embedding", "onehot")
+"""Forms of columns of categories."""
+
 
 def check_vertices(place: str, entry: Vertices, reader: TableReader, id_column: str) -> None:
     """Refuse a table of vertices that lacks a column, or has one of no use."""
@@ -60,7 +63,7 @@ def features_of(place: str, entry: Table, reader: TableReader, ids: Sequence[str
             if column.column in found:
                 raise GraphFormatError(f"{where}: the column {column.column!r} is there twice")
             _check_feature(where, known := _known(where, column), reader)
-            if known.as_ in ("code", "onehot") and known.column == getattr(entry, "label", None):
+            if known.as_ in _OF_CATEGORIES and known.column == getattr(entry, "label", None):
                 raise GraphFormatError(
                     f"{where}: column {known.column!r} is the label, which a network would read as a feature. Leave it "
                     "out here"
@@ -103,12 +106,19 @@ def _known(where: str, column: Column) -> Column:
 
 def _check_feature(where: str, column: Column, reader: TableReader) -> None:
     name = column.column
-    if column.as_ in ("code", "onehot"):
+    if column.dim and column.as_ != "embedding":
+        raise GraphFormatError(f"{where}.dim: it is for `as: embedding`. Leave it out")
+    if column.as_ in _OF_CATEGORIES:
         lists = column.as_ == "onehot"
         what = (
             f"categories (text, whole numbers, dates, false and true{', or lists of them' if lists else ''})"
         )
         _check(where, reader, name, _is_onehot if lists else _is_category, what)
+        if column.as_ == "embedding" and where.startswith("relations."):
+            raise GraphFormatError(
+                f"{where}: `as: embedding` is for vertices. Models read the features of edges as numbers. Use `as: "
+                "onehot`"
+            )
         if column.standardise:
             raise GraphFormatError(f"{where}: categories have no mean. Leave `standardise` out")
         return

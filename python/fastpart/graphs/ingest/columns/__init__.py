@@ -197,11 +197,16 @@ class _Columns:
         _save(folder / STATISTICS, np.save, every)
 
     def _close(
-        self, folder: Path, told: dict[str, Any], categories: Mapping[str, Categories]
+        self,
+        folder: Path,
+        told: dict[str, Any],
+        categories: Mapping[str, Categories],
+        surveys: Sequence[Survey],
     ) -> dict[str, Any]:
         """Write the categories and the description, and remove what is not needed any more."""
         if categories:
-            by_column = {name: each.content for name, each in categories.items()}
+            embedded = self._embedded(surveys)
+            by_column = {name: each.content | embedded.get(name, {}) for name, each in categories.items()}
             _core.write_file(
                 folder / CATEGORIES, json.dumps(by_column, ensure_ascii=False, indent=1).encode()
             )
@@ -209,6 +214,11 @@ class _Columns:
             folder / DESCRIPTION, (json.dumps(told, ensure_ascii=False, indent=1) + "\n").encode()
         )
         return _finished(folder) or told
+
+    def _embedded(self, surveys: Sequence[Survey]) -> dict[str, dict[str, Any]]:
+        if self._features is None or self._layout is None:
+            return {}
+        return self._features.embedded(self._layout, surveys)
 
     def _categories(self) -> dict[str, Categories]:
         return {} if self._layout is None else self._layout.categories
@@ -319,7 +329,7 @@ class VertexColumns(_Columns):
         self._standardise(folder, there if self._split is None else states == TRAIN, ~there)
         if absent:
             log.info("%s: %d vertices have no row in its table, and no label or time", self._where, absent)
-        return self._close(folder, told, found)
+        return self._close(folder, told, found, surveys)
 
     def _complete(self, arrays: dict[str, Array]) -> int:
         """Write what vertices without a row have. Return their number."""
@@ -419,7 +429,7 @@ class RelationColumns(_Columns):
             told["weights"] = {"column": self._weight}
         every = np.broadcast_to(np.True_, self._count)
         self._standardise(folder, every, ~every[:0])
-        return self._close(folder, told, self._categories())
+        return self._close(folder, told, self._categories(), surveys)
 
 
 def _finished(folder: Path) -> dict[str, Any] | None:

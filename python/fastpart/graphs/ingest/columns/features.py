@@ -10,7 +10,9 @@ from typing import Any, Literal
 import numpy as np
 
 from ....core.frames import pl
+from ....core.notes import log
 from ....errors import CapacityError, GraphFormatError, ParameterError
+from ...embedded_columns import MOST_EMBEDDED, default_dim
 from ..schema import Column
 from ..tables import TableReader
 from . import kinds
@@ -29,8 +31,8 @@ _MOST_ONEHOT = 1024
 """The most values of a column that become a column of 0 and 1 each."""
 
 _NUMBERS = (
-    "Features are numbers, lists of numbers, text that holds numbers, categories (as: onehot, as: code), or dates "
-    "(as: days)"
+    "Features are numbers, lists of numbers, text that holds numbers, categories (as: onehot, as: embedding, as: "
+    "code), or dates (as: days)"
 )
 _CATEGORIES = (
     "Categories are text, whole numbers, dates, or false and true. With as: onehot also lists of them"
@@ -40,7 +42,7 @@ _DATES = "as: days takes dates and time stamps"
 _DAY = {"date": 1, "stamp": 86_400_000_000}
 """How many of the numbers that :class:`Times` reads are a day."""
 
-Form = Literal["number", "list", "code", "onehot", "days"]
+Form = Literal["number", "list", "code", "embedding", "onehot", "days"]
 
 
 @dataclass(frozen=True)
@@ -53,11 +55,13 @@ class Feature:
     standardise: bool = False
     times: Times | None = None
     """How the dates of the column are read."""
+    dim: int | None = None
+    """Width of the learned rows of categories. None: by their number."""
 
     @property
     def categorical(self) -> bool:
         """Whether its values are categories."""
-        return self.form in ("code", "onehot")
+        return self.form in ("code", "embedding", "onehot")
 
 
 @dataclass(frozen=True)
@@ -112,7 +116,7 @@ class Features:
                 facts.append(Values(each.column))
             if each.times is not None:
                 facts += each.times.facts(number)
-            if each.fill is not None:
+            if each.fill is not None or each.form == "embedding":
                 facts.append(Missing(each.column, numbers=each.form in ("number", "list")))
         return facts
 
@@ -134,6 +138,8 @@ class Features:
                 widths.append(_width_of_onehot(self._where, each.column, found[each.column], rows))
             else:
                 widths.append(self._width(each, surveys) if each.form == "list" else 1)
+            if each.form == "embedding":
+                _refuse_many(self._where, each.column, found[each.column])
         units = {each.column: _unit(each.times, surveys) for each in self.columns if each.times is not None}
         return Layout(self._dtype(), tuple(np.cumsum([0, *widths]).tolist()), found, units)
 
@@ -201,12 +207,14 @@ class Features:
         row = np.zeros(layout.width, layout.dtype)
         for each, start, stop in zip(self.columns, layout.starts, layout.starts[1:], strict=False):
             if each.fill is None:
+                if each.form == "embedding":
+                    row[start] = _missing_code(layout.categories[each.column])
                 continue
             if not each.categorical:
                 row[start:stop] = each.fill
                 continue
             code = layout.categories[each.column].code(_text_of(each.fill))
-            if each.form == "code":
+            if each.form in ("code", "embedding"):
                 row[start] = code
             else:
                 row[start + code] = 1
@@ -227,7 +235,7 @@ class Features:
         columns: list[dict[str, Any]] = []
         for each, start, stop in zip(self.columns, layout.starts, layout.starts[1:], strict=False):
             told: dict[str, Any] = {"column": each.column, "first": start, "width": stop - start}
-            if each.form in ("code", "onehot", "days"):
+            if each.form in ("code", "embedding", "onehot", "days"):
                 told["as"] = each.form
             if each.categorical:
                 told["categories"] = len(layout.categories[each.column].values)
@@ -235,18 +243,44 @@ class Features:
                     told["unknown"] = unknown
             if each.fill is not None:
                 told["filled"] = sum(facts_of(surveys, "missing", each.column))
+            elif each.form == "embedding":
+                told["missing"] = sum(facts_of(surveys, "missing", each.column))
             if each.standardise:
                 told["standardised"] = True
             columns.append(told)
         return {"width": layout.width, "dtype": layout.dtype.name, "columns": columns}
 
+    def embedded(self, layout: Layout, surveys: Sequence[Survey]) -> dict[str, dict[str, Any]]:
+        """Return what the file of categories says of each column of codes for learned rows, beside its values."""
+        found = {}
+        for each, start in zip(self.columns, layout.starts, strict=False):
+            if each.form != "embedding":
+                continue
+            known = layout.categories[each.column]
+            missing = 0 if each.fill is not None else sum(facts_of(surveys, "missing", each.column))
+            if missing:
+                log.info(
+                    "%s: column %r: %s without a value. Missing values have a learned row of their own",
+                    self._where,
+                    each.column,
+                    f"{missing:,} row{'s' if missing != 1 else ''}",
+                )
+            found[each.column] = {
+                "as": "embedding",
+                "place": start,
+                "dim": each.dim or default_dim(len(known.values)),
+                "unknown": known.unknown or 0,
+                "missing": missing,
+            }
+        return found
+
 
 def _feature(entry: Column, reader: TableReader) -> Feature:
     name, fill = entry.column, entry.fill
-    if entry.as_ in ("code", "onehot"):
+    if entry.as_ in ("code", "embedding", "onehot"):
         kind_of = _kind_of_lists if entry.as_ == "onehot" else _kind_of_category
         kinds.kind_in_files(reader.files, name, kind_of, _CATEGORIES, kinds.only)
-        return Feature(name, entry.as_, fill)
+        return Feature(name, entry.as_, fill, dim=entry.dim or None)
     if fill is not None and not math.isfinite(np.float32(fill)):
         raise ParameterError(f"column {name!r}: fill: {fill} is no finite number of float32")
     if entry.as_ == "days":
@@ -279,9 +313,24 @@ def _width_of_onehot(where: str, column: str, found: Categories, rows: int) -> i
         raise CapacityError(
             f"{where}: column {column!r}: {len(found.values):,} values are too many for `as: onehot`, which takes "
             f"{_MOST_ONEHOT:,}. As columns of 0 and 1 they would take {4 * rows * width / 1e9:,.3g} GB. Say `{{column: "
-            f"{column}, as: code}}`, or store rarer values as one"
+            f"{column}, as: embedding}}`, or store rarer values as one"
         )
     return width
+
+
+def _refuse_many(where: str, column: str, found: Categories) -> None:
+    """Refuse categories whose learned rows belong in parts, and not in the memory of every worker."""
+    if len(found.values) > MOST_EMBEDDED:
+        raise CapacityError(
+            f"{where}: column {column!r}: {len(found.values):,} values are too many for `as: embedding`, which takes "
+            f"{MOST_EMBEDDED:,}. Make them a type of vertices without features, whose rows are learned, and a relation "
+            "to it, or store rarer values as one"
+        )
+
+
+def _missing_code(found: Categories) -> int:
+    """Return the code of a missing value, behind that of unknown ones. A fill value is a category like others."""
+    return found.slot + 1
 
 
 def _unit(times: Times, surveys: Sequence[Survey]) -> str:
@@ -319,7 +368,7 @@ def _of_categories(piece: Piece, feature: Feature, found: Categories, width: int
     given = piece.frame[feature.column]
     if given.dtype not in (pl.List, pl.Array):
         codes = _filled(piece, feature, found, found.of(piece, feature.column, given, lambda place: place))
-        if feature.form == "code":
+        if feature.form in ("code", "embedding"):
             return codes[:, None]
         rows = np.arange(len(codes))
     else:
@@ -342,6 +391,8 @@ def _filled(
     missing = codes < 0
     if not missing.any():
         return codes
+    if feature.form == "embedding" and feature.fill is None:
+        return np.where(missing, _missing_code(found), codes)
     wrong = missing
     if rows is not None:
         wrong = np.zeros(len(piece.frame), np.bool_)
@@ -378,7 +429,7 @@ def _numbers(piece: Piece, feature: Feature, width: int, dtype: np.dtype[Any]) -
 
 def _refuse_missing(piece: Piece, feature: Feature, missing: Mask, example: str) -> None:
     if feature.fill is None:
-        form = f"as: {feature.form}, " if feature.form in ("code", "onehot", "days") else ""
+        form = f"as: {feature.form}, " if feature.form not in ("number", "list") else ""
         remedy = f"{{column: {feature.column}, {form}fill: {example}}}"
         piece.refuse(
             missing,

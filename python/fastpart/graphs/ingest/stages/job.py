@@ -176,7 +176,7 @@ def _vocabulary_of(catalog: Catalog) -> str | None:
         return None
     used = []
     for table in tables:
-        columns = [each.column for each in table.features if each.as_ in ("onehot", "code")]
+        columns = [each.column for each in table.features if each.as_ in ("onehot", "embedding", "code")]
         columns += [table.entry.label] if isinstance(table.entry, Vertices) and table.entry.label else []
         used.append([(table.vocabulary or {}).get(column) for column in columns])
     return blake2b(json.dumps(used).encode(), digest_size=16).hexdigest()

@@ -13,6 +13,7 @@ from ....partitions.types import EdgeKey
 from ...graphs.rows import TypedRows
 from ...options import Options
 from ...scores import TypedTask
+from ..categories import Categories
 from ..network import NEIGHBOUR
 
 Key = TypeVar("Key", str, EdgeKey)
@@ -87,6 +88,8 @@ class TypedNetwork(nn.Module):
         Width of the rows of each type that the first layer reads.
     width : int
         Width of the rows between layers.
+    categories : torch.nn.Module or None
+        Puts learned rows in place of codes of categories before the first layer, if the features have any.
     """
 
     sampling = NEIGHBOUR
@@ -96,6 +99,7 @@ class TypedNetwork(nn.Module):
     def __init__(self, task: TypedTask, options: Options) -> None:
         super().__init__()
         self.dropout, self._target = options.dropout, task.target
+        self.categories: Categories | None = None
         self.types = task.types_by_layer(options.layers)
         widths = self.input_widths = task.input_widths(options.hidden)
         hidden = self.width = self.width_of(options)
@@ -136,6 +140,8 @@ class TypedNetwork(nn.Module):
 
     def layer(self, index: int, rows: TypedRows, x: RowsByType) -> dict[str, Tensor]:
         """Apply the layer ``index`` to the rows of the sources, and return one row for each target, by type."""
+        if index == 0 and self.categories is not None:
+            x = self.categories(x)
         if self.projects and index == 0:
             x = {name: project(x[name]) for name, project in self.projections.items()}
         h: dict[str, Tensor] = self.layers[index](rows, x)
