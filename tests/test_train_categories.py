@@ -65,6 +65,17 @@ def saved(graph, folder, k, **given):
     return folder
 
 
+def test_exports_say_that_codes_are_numbers_elsewhere(tmp_path, caplog):
+    graph = ingested(tmp_path / "graph", tables(np.random.default_rng(3)))
+    parts = saved(graph, tmp_path / "parts", 2)
+    fp.export.pyg(parts, tmp_path / "pyg")
+    [note] = [
+        record.getMessage() for record in caplog.records if "codes of categories" in record.getMessage()
+    ]
+    assert "(kind, colour)" in note
+    assert "PyG takes a code for a number" in note
+
+
 def by_id(trained, parts, graph_folder):
     frame = trained.predict(parts, outputs="logits", restore=graph_folder)
     return dict(zip(frame["id"], frame["logits"].to_list(), strict=True))

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from .. import _core
 from ..core import parameters
 from ..core.folders import below
+from ..core.notes import log
 from ..core.outputs import Owner, held, new_folder, replaceable
 from ..core.parameters import Progress, StrPath, shown
 from ..core.parsing import named
@@ -45,6 +46,20 @@ class Source:
         self.manifest: dict[str, Any] = partition.manifest or {}
         if halo:
             self._refuse_without_halo(system)
+        self._tell_categories(system)
+
+    def _tell_categories(self, system: str) -> None:
+        """Say that codes of categories are numbers elsewhere."""
+        entries = [self.manifest, *self.manifest.get("types", [])]
+        columns = [column for entry in entries for column in entry.get("categories", {})]
+        if columns:
+            log.warning(
+                "the features of %s have codes of categories (%s), which fastpart learns rows for. %s takes a code for "
+                "a number: learn rows for them in your model, or ingest the tables with 'as: onehot'",
+                shown(self.path),
+                ", ".join(columns),
+                system,
+            )
 
     def _refuse_without_halo(self, system: str) -> None:
         if "directedness" not in self.manifest:

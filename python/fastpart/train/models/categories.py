@@ -128,7 +128,7 @@ def _codes(name: str, column: str, trained: EmbeddedColumn, given: EmbeddedColum
     new = [place for place, code in enumerate(codes) if code == trained.unknown_code and given.counts[place]]
     if count := sum(given.counts[place] for place in new) + given.unknown:
         named = ", ".join(one_line(repr(given.values[place]), 40) for place in new[:_NAMED])
-        log.info(
+        log.warning(
             "source: column %r%s: %s a value that the model was not trained on%s. They have the row of unknown values",
             column,
             f" of {name!r}" if name else "",
