@@ -208,6 +208,23 @@ fn threads_and_appends_share_a_file_of_usual_permissions() {
     assert_eq!(mode("out"), mode("usual"));
 }
 
+/// A sweeper may come between the steps in which a temporary is made and locked.
+#[test]
+fn writers_of_one_target_do_not_disturb_each_other() {
+    let home = TempDir::new().unwrap();
+    let target = home.path().join("out");
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..500 {
+                    drop(AtomicDir::create(&target, owned(&["manifest.json"])).unwrap());
+                }
+            });
+        }
+    });
+    assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 0);
+}
+
 #[test]
 fn leftovers_of_the_dead_are_swept_and_those_of_the_living_kept() {
     let home = TempDir::new().unwrap();
