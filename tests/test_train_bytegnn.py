@@ -135,7 +135,6 @@ def test_what_is_refused_over_types(tmp_path):
     for given, text in (
         ({"model": "graphsage"}, r"^model: the graph has types"),
         ({"model": "clustergcn"}, r"^model: "),
-        ({"plan": "packed"}, r"^plan: it is for graphs without types"),
     ):
         with pytest.raises(fp.ParameterError, match=text):
             fp.train.bytegnn(tmp_path / "parts", **{"model": "rgcn", **given})

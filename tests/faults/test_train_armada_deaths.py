@@ -92,7 +92,7 @@ def test_a_process_that_hangs_is_named(parts, text, batch_workers):
     progress, times = killing(text, signal.SIGSTOP)
     name = "batch worker 0" if text == "batch_worker" else "receiver"
     with pytest.raises(fp.TrainingError, match=f"{name} hangs.*stopped, as by SIGSTOP"):
-        fp.train.armada(parts, progress=progress, timeout=2, **{**GIVEN, "batch_workers": batch_workers})
+        fp.train.armada(parts, progress=progress, timeout=4, **{**GIVEN, "batch_workers": batch_workers})
     assert time.monotonic() - times[0] < SECONDS + 2
 
 
