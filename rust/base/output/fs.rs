@@ -36,7 +36,12 @@ impl Fs for RealFs {
 
     fn create_dir(&self, path: &Path) -> io::Result<File> {
         std::fs::create_dir(path)?;
-        system::open_dir(path)
+        // A sweeper may remove the new directory before it is open. Another name is taken then, as for one
+        // that exists.
+        system::open_dir(path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => ErrorKind::AlreadyExists.into(),
+            _ => error,
+        })
     }
 
     fn write_at(&self, file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {

@@ -283,8 +283,6 @@ impl Temp {
             let path = place.sibling("tmp");
             let handle = match create(&path) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
-                // A sweeper came between the creation of a directory and its opening.
-                Err(error) if error.kind() == ErrorKind::NotFound && place.directory().is_dir() => continue,
                 created => created.map_err(|error| Error::io(&place.target, error))?,
             };
             let lock = handle.try_lock();
