@@ -151,6 +151,8 @@ class Owner:
         Another process, or another thread, is at work there. The text names it.
     """
 
+    _name: Path | None = None  # also of one whose target cannot be found
+
     def __init__(self, target: Path, parameter: str = "out") -> None:
         self._name = _lock_of(target)
         if self._name is None or self._name in _entrusted:
