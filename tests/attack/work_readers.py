@@ -55,7 +55,7 @@ def vocabulary(folder: Path, out: Path) -> None:
 
 @reads("ingested", "graph* parts*", share=0.5, in_place=True)
 def followed(folder: Path, out: Path) -> None:
-    p = fp.update(folder / "parts", folder / "graph")
+    p = fp.update(folder / "graph", folder / "parts")
     p.save(folder / "parts", graph=folder / "graph", overwrite=True)
     everything(fp.open_partition(folder / "parts"))
 

@@ -68,7 +68,7 @@ def typed(
     *,
     scale: float = 0.001,
     features: int = 128,
-    seed: int | None = 0,
+    seed: int = 0,
     overwrite: bool = False,
     **options: Unpack[Options],
 ) -> Path:
@@ -86,7 +86,7 @@ def typed(
     features : int
         Length of ``emb``. 0: no such column.
     seed : int, optional
-        Seed of the random numbers, 0 to 2**64 - 1. None is 0.
+        Seed of the random numbers, 0 to 2**64 - 1.
     overwrite : bool
         Replace earlier tables also if these have ``emb`` and the new ones have not.
     threads, tmp_dir, progress, memory_limit

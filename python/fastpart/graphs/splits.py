@@ -68,7 +68,7 @@ def split_edges(
     val: float | Any = 0.05,
     test: float | Any = 0.1,
     *,
-    seed: int | None = 0,
+    seed: int = 0,
     times: Any = None,
     out: StrPath | None = None,
     **options: Unpack[Options],

@@ -135,7 +135,7 @@ def order(
     *,
     out: StrPath,
     k: int | None = None,
-    seed: int | None = 0,
+    seed: int = 0,
     **options: Unpack[Options],
 ) -> Ordering:
     """Write the graph with its vertices in an order that keeps clusters side by side.
@@ -161,7 +161,7 @@ def order(
     k : int, optional
         Number of parts. Default: that of the partition. An array, or a file that does not say it, needs it.
     seed : int, optional
-        Seed of the clusters, 0 to 2**64 - 1. None is 0.
+        Seed of the clusters, 0 to 2**64 - 1.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`.
 

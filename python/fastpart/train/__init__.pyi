@@ -56,7 +56,7 @@ def full(
     eval_every: int = 1,
     metrics: Mapping[str, Any] | None = None,
     patience: int | None = None,
-    seed: int | None = 0,
+    seed: int = 0,
     batch_size: int | None = None,
     fanouts: Sequence[int]
     | Mapping[str, Sequence[int]]
@@ -90,7 +90,7 @@ def sampled(
     eval_every: int = 1,
     metrics: Mapping[str, Any] | None = None,
     patience: int | None = None,
-    seed: int | None = 0,
+    seed: int = 0,
     batch_size: int | None = 1000,
     fanouts: Sequence[int]
     | Mapping[str, Sequence[int]]
@@ -136,7 +136,7 @@ def bytegnn(
     eval_every: int = 1,
     metrics: Mapping[str, Any] | None = None,
     patience: int | None = None,
-    seed: int | None = 0,
+    seed: int = 0,
     batch_size: int | None = 1000,
     fanouts: Sequence[int]
     | Mapping[str, Sequence[int]]
@@ -186,7 +186,7 @@ def armada(
     eval_every: int = 1,
     metrics: Mapping[str, Any] | None = None,
     patience: int | None = None,
-    seed: int | None = 0,
+    seed: int = 0,
     batch_size: int | None = 1000,
     fanouts: Sequence[int]
     | Mapping[str, Sequence[int]]
@@ -226,7 +226,7 @@ def distdgl(
     eval_every: int = 1,
     metrics: Mapping[str, Any] | None = None,
     patience: int | None = None,
-    seed: int | None = 0,
+    seed: int = 0,
     batch_size: int | None = 1000,
     fanouts: Sequence[int]
     | Mapping[str, Sequence[int]]
@@ -263,7 +263,7 @@ def sdt(
     eval_every: int = 1,
     metrics: Mapping[str, Any] | None = None,
     patience: int | None = None,
-    seed: int | None = 0,
+    seed: int = 0,
     batch_size: int | None = None,
     fanouts: Sequence[int]
     | Mapping[str, Sequence[int]]
@@ -301,7 +301,7 @@ def distgnn(
     eval_every: int = 1,
     metrics: Mapping[str, Any] | None = None,
     patience: int | None = None,
-    seed: int | None = 0,
+    seed: int = 0,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
@@ -334,7 +334,7 @@ def sancus(
     eval_every: int = 1,
     metrics: Mapping[str, Any] | None = None,
     patience: int | None = None,
-    seed: int | None = 0,
+    seed: int = 0,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
@@ -371,7 +371,7 @@ def links(
     epochs: int = 100,
     eval_every: int = 1,
     patience: int | None = None,
-    seed: int | None = 0,
+    seed: int = 0,
     batch_size: int | None = 1000,
     fanouts: Sequence[int]
     | Mapping[str, Sequence[int]]
@@ -412,7 +412,7 @@ def edges(
     eval_every: int = 1,
     metrics: Mapping[str, Any] | None = None,
     patience: int | None = None,
-    seed: int | None = 0,
+    seed: int = 0,
     batch_size: int | None = 1000,
     fanouts: Sequence[int]
     | Mapping[str, Sequence[int]]
@@ -460,7 +460,7 @@ def embeddings(
     epochs: int = 30,
     eval_every: int = 1,
     patience: int | None = None,
-    seed: int | None = 0,
+    seed: int = 0,
     batch_size: int | None = 1000,
     fanouts: Sequence[int]
     | Mapping[str, Sequence[int]]

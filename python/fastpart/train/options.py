@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Self
 
 from .. import _core
 from ..core import parameters
-from ..core.option_groups import FOUND, Accepts, Count, OptionGroup, Within
+from ..core.option_groups import FOUND, Accepts, Count, OptionGroup, Seed, Within
 from ..core.options import RunOptions
 from ..core.parameters import CacheCriterion, RowsIo, StrPath
 from ..errors import ParameterError, arg
@@ -53,10 +53,6 @@ def not_below_0(name: str, value: Any) -> float:
 def model_source(name: str, value: Any) -> ModelSource:
     """Return a model that can be found. See :func:`.model_source.checked`."""
     return checked(value, name)
-
-
-def _seed(name: str, value: Any) -> int:
-    return parameters.seed(value)
 
 
 def _metrics(name: str, value: Any) -> Mapping[str, Any] | None:
@@ -168,7 +164,7 @@ class Options(OptionGroup):
     eval_every: Count = 1
     metrics: Annotated[Mapping[str, Any] | None, _metrics] = None
     patience: Count | None = None
-    seed: Annotated[int, Accepts(int | None, _seed)] = 0
+    seed: Seed = 0
     batch_size: Count | None = None
     fanouts: Annotated[tuple[int, ...], Accepts(Fanouts | None, _fanouts)] = None  # type: ignore[assignment]  # until __post_init__
     target: Annotated[str | None, _type] = None

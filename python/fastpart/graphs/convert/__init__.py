@@ -55,7 +55,7 @@ def convert(
     drop_loops: bool = False,
     dedup: bool = False,
     shuffle: bool = False,
-    seed: int | None = 0,
+    seed: int = 0,
     swap: bool = False,
     dtype: IdType | None = None,
     layout: Layout | None = None,
@@ -103,7 +103,7 @@ def convert(
     shuffle : bool
         Put the records (those that are left) in a random order, which depends on ``seed`` and their number only.
     seed : int, optional
-        Seed of ``shuffle``, 0 to 2**64 - 1. None is 0.
+        Seed of ``shuffle``, 0 to 2**64 - 1.
     swap : bool
         The source is raw and big-endian.
     dtype : {"u32", "u64"}, optional

@@ -48,13 +48,13 @@ def partition(
     splits: Any = None,
     split: int | None = None,
     fanouts: Sequence[int] | None = None,
-    batch_size: int = 1024,
+    batch_size: int = 1000,
     relation_weights: Mapping[str, float] | None = None,
     time_limit: float | None = None,
     checkpoints: StrPath | None = None,
     cluster: str | Engine | None = None,
     shared: StrPath | None = None,
-    seed: int | None = 0,
+    seed: int = 0,
     **options: Unpack[Options],
 ) -> VertexPartition: ...
 @overload
@@ -68,7 +68,7 @@ def partition(
     balance: float | None = None,
     time_limit: float | None = None,
     checkpoints: StrPath | None = None,
-    seed: int | None = 0,
+    seed: int = 0,
     out: StrPath | None = None,
     **options: Unpack[Options],
 ) -> EdgePartition: ...
@@ -89,13 +89,13 @@ def partition(
     splits: Any = None,
     split: int | None = None,
     fanouts: Sequence[int] | None = None,
-    batch_size: int = 1024,
+    batch_size: int = 1000,
     relation_weights: Mapping[str, float] | None = None,
     time_limit: float | None = None,
     checkpoints: StrPath | None = None,
     cluster: str | Engine | None = None,
     shared: StrPath | None = None,
-    seed: int | None = 0,
+    seed: int = 0,
     out: StrPath | None = None,
     **options: Unpack[Options],
 ) -> VertexPartition | EdgePartition:
@@ -172,7 +172,7 @@ def partition(
     shared : path, optional
         A folder that all machines of the cluster see. Needed with ``cluster``.
     seed : int, optional
-        Seed, 0 to 2**64 - 1. None is 0. The same seed gives the same partition for any number of threads.
+        Seed, 0 to 2**64 - 1. The same seed gives the same partition for any number of threads.
     out : path of a .npy, optional
         File for the parts of the records. They are then mapped from it and need no memory. Only for edges.
     threads, tmp_dir, progress, memory_limit

@@ -83,7 +83,7 @@ def edges(source: PartitionSource, options: EdgeOptions) -> TrainedEdges:
     >>> crosses = (sides[ring[:, 0]] != sides[ring[:, 1]]).astype(int)
     >>> splits = {"train": [0, 2, 3, 5, 7, 11], "val": [1, 8], "test": [4, 9]}
     >>> features = np.eye(2, dtype=np.float32)[sides]
-    >>> fp.VertexPartition(sides, k=2).save(
+    >>> stored = fp.VertexPartition(sides, k=2).save(
     ...     folder, graph=ring, features=features, edge_labels=crosses, edge_label_splits=splits
     ... )
     >>> trained = fp.train.edges(folder, epochs=40, dropout=0, workers=1)

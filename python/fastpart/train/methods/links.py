@@ -126,7 +126,7 @@ def links(source: PartitionSource, options: LinkOptions) -> TrainedLinks:
     >>> ring = np.array([[v, (v + step) % 60] for v in range(60) for step in (1, 2, 3)])
     >>> splits = fp.split_edges(ring)
     >>> folder = tempfile.mkdtemp() + "/parts"
-    >>> fp.multilevel(splits.graph, k=2).save(folder, graph=splits.graph, edge_splits=splits)
+    >>> stored = fp.multilevel(splits.graph, k=2).save(folder, graph=splits.graph, edge_splits=splits)
     >>> trained = fp.train.links(folder, embeddings=16, hidden=16, dropout=0, epochs=40, workers=1)
     >>> trained.embeddings.shape, bool(trained.summary["test_auc"] > 0.7)
     ((60, 16), True)
