@@ -288,8 +288,21 @@ def saving(names: Sequence[str], target: str | None = None) -> str:
     value = "..." if target is None else f"{{{target!r}: ...}}"
     given = ", ".join(f"{name}={value}" for name in names)
     # The shell always saves the graph.
-    options = "".join(f" --{name} FILE" for name in names if name != "graph")
-    return code(f"p.save(DIR, {given})", f"`fastpart partition GRAPH -o DIR{options}`")
+    options = "".join(f" --{name.replace('_', '-')} FILE" for name in names if name != "graph")
+    python, shell = f"p.save(DIR, {given})", f"`fastpart partition GRAPH -o DIR{options}`"
+    return code(python, shell if target is None else f"`{python}` in Python")
+
+
+def the_only(labelled: Sequence[str], parameter: str, items: str, nothing: str) -> str:
+    """Return the only name of what has labels, or refuse: several, which the parameter chooses from, or ``nothing``."""
+    if len(labelled) > 1:
+        raise ParameterError(
+            f"{parameter}: {', '.join(labelled)} have labels and training {items}. Name one of them with "
+            + arg(parameter)
+        )
+    if not labelled:
+        raise ParameterError(nothing)
+    return labelled[0]
 
 
 def width_of(row_shape: tuple[int, ...]) -> int:
@@ -333,19 +346,13 @@ class Dataset(AnyDataset[VertexPartData]):
             for name in types_with("train", self.partition)
             if "labels" in entry_of_type(self.partition, name)
         ]
-        if len(found) > 1:
-            raise ParameterError(
-                f"target: {', '.join(found)} have labels and training vertices. Name one of them with "
-                + arg("target")
-            )
-        if not found:
-            given = " and ".join(f"{name}={{{names[0]!r}: ...}}" for name in ("labels", "splits"))
-            by_schema = "labels and splits of a type, which the schema of `fastpart ingest` names"
-            raise ParameterError(
-                f"source: no type in {shown(self.path)} has labels and training vertices. Save the partition with "
-                + code(given, by_schema)
-            )
-        return found[0]
+        given = " and ".join(f"{name}={{{names[0]!r}: ...}}" for name in ("labels", "splits"))
+        by_schema = "labels and splits of a type, which the schema of `fastpart ingest` names"
+        nothing = (
+            f"source: no type in {shown(self.path)} has labels and training vertices. Save the partition with "
+            + code(given, by_schema)
+        )
+        return the_only(found, "target", "vertices", nothing)
 
     @property
     def targets(self) -> range:

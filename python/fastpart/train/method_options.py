@@ -21,6 +21,7 @@ from .options import (
     cache_size,
     model_source,
     not_below_0,
+    relation_name,
 )
 from .plugged.model_source import ModelSource
 
@@ -195,7 +196,13 @@ class LinkOptions(TrainOptions, Temporal, InputRows):
 class EdgeOptions(TrainOptions, InputRows):
     """The options of ``edges``."""
 
+    relation: Annotated[str | None, relation_name] = None
     ahead: Annotated[int, Within(0, 2**10)] = 2
+
+    @property
+    def labelled(self) -> str | None:
+        """The name of what has the labels, if the user said it: a relation."""
+        return self.relation
 
     @property
     def scores(self) -> Scores:

@@ -64,8 +64,17 @@ def _metrics(name: str, value: Any) -> Mapping[str, Any] | None:
 
 
 def _type(name: str, value: Any) -> str | None:
+    return _named("type", name, value)
+
+
+def relation_name(name: str, value: Any) -> str | None:
+    """Return the name of a relation, if one is given."""
+    return _named("relation", name, value)
+
+
+def _named(what: str, name: str, value: Any) -> str | None:
     if value is not None and not isinstance(value, str):
-        raise TypeError(f"{name}: expected the name of a type, got {type(value).__name__}")
+        raise TypeError(f"{name}: expected the name of a {what}, got {type(value).__name__}")
     return value
 
 
@@ -173,6 +182,11 @@ class Options(OptionGroup):
     fanouts: Annotated[tuple[int, ...], Accepts(Fanouts | None, _fanouts)] = None  # type: ignore[assignment]  # until __post_init__
     target: Annotated[str | None, _type] = None
     relation_fanouts: Annotated[Mapping[str, tuple[int, ...]] | None, FOUND] = None
+
+    @property
+    def labelled(self) -> str | None:
+        """The name of what has the labels, if the user said it: a type of vertices."""
+        return self.target
 
     def __post_init__(self) -> None:
         """Give each hop its fanout."""

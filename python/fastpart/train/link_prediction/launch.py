@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Any
 
 import numpy as np
 import torch
@@ -25,6 +24,7 @@ from ..memory import (
     batches,
     edge_row_bytes,
     evaluation,
+    kept_rows,
     number_bytes,
     row_bytes,
     size_of,
@@ -45,6 +45,7 @@ class Driver(driver.Driver):
     """Starts workers for a partition directory with edge splits."""
 
     synchronised = True
+    told = ("halo_rf",)
     dataset: LinkDataset
 
     options: LinkOptions
@@ -120,10 +121,8 @@ class Driver(driver.Driver):
         width, part = options.embeddings or 0, max(each.num_inner for each in dataset.partition.parts)
         seeds = min(n, (1 + pairs) * -(-(options.batch_size or training) // workers))
         fanouts = self.task.most_in_edges(dataset.fanouts(options))
-        size, loaders = BatchSize.sampled(seeds, fanouts, n, edges), len(dataset.predicted)
+        size = BatchSize.sampled(seeds, fanouts, n, edges)
         parts, own = -(-dataset.partition.k // workers), -(-training // workers)
-        stored = max(of_type[0].feature_bytes for of_type in dataset.types.values())
-        resident = min(options.resident or 0, n * stored)
         learned = number_bytes(options) * width * part * (3 * parts + 3)
         learned += 4 * part * (self.task.features if width else 0)
         if dataset.has_types:
@@ -135,12 +134,7 @@ class Driver(driver.Driver):
                 options, self.task, size, row_bytes(dataset) + 8 * width, 4 + edge_row_bytes(dataset, options)
             ),
             *evaluation(dataset, options, parts),
-            Need(
-                "places of rows that are kept",
-                4 * n * options.keeps * loaders,
-                f"no {arg('cache')} and no {arg('resident')}",
-            ),
-            Need("resident rows", resident if options.device == "cpu" else 0, f"a smaller {arg('resident')}"),
+            *kept_rows(dataset, options, len(dataset.predicted)),
             Need("edges to train on", 50 * training + 100 * own * pairs, f"fewer {arg('num_negatives')}"),
             Need("hard negatives", 0 if self._hard is None else 80 * len(self._hard)),
             Need(
@@ -159,9 +153,3 @@ class Driver(driver.Driver):
         known = sum(self.dataset.manifest["edge_splits"].values())
         of_part = max(sum(part._num_pairs.values()) for part in self.dataset.partition.parts)
         return 32 * known * min(n, self.options.candidates) // max(n, 1) + 60 * of_part
-
-    def summary(self) -> dict[str, Any]:
-        """Return what the summary says of parts and workers. Links have no labels."""
-        facts = super().summary()
-        del facts["label_skew"]
-        return facts
