@@ -356,7 +356,11 @@ def test_what_does_not_fit_is_refused(alone, papers, parts, tmp_path):
         (parts, {"relation": "likes"}, "relation: 'likes' is no relation of .* There are cites, has_topic,"),
         (parts, {"relation": "rev_writes"}, "relation: 'rev_writes' is no relation of"),
         (parts, {"relation": "has_topic"}, "holds no edge_labels, no edge_label_splits of 'has_topic'. Save"),
-        (none, {}, r"no relation in .* has labels and .* with edge_labels|p.save\(DIR, edge_labels={'cites'"),
+        (
+            none,
+            {},
+            r"no relation in .* has labels and training records. Save .* p.save\(DIR, edge_labels={'cites'",
+        ),
         (papers.saved(tmp_path / "all", **no_splits), {"relation": "writes"}, "no edge_label_splits of 'wri"),
         (parts, {"relation": "writes", "model": "graphsage"}, "model: the graph has types"),
         (parts, {"relation": "writes", "model": hetero}, "model: hetero returns rows of one type"),

@@ -252,10 +252,14 @@ class AnyDataset(ABC, Generic[AnyPart]):
             missing.append("splits")
         if "directedness" not in self.manifest:
             missing.insert(0, "graph")
+        self._refuse_missing(missing)
+
+    def _refuse_missing(self, missing: Sequence[str], of: str = "") -> None:
+        """Raise an error if data are missing, of a type or relation by its name if there are several."""
         if missing:
+            what = f"{', no '.join(missing)}{f' of {of!r}' if of else ''}"
             raise ParameterError(
-                f"source: {shown(self.path)} holds no {', no '.join(missing)}. Save the partition with "
-                f"{saving(missing)}"
+                f"source: {shown(self.path)} holds no {what}. Save the partition with {saving(missing, of)}"
             )
 
     def _task(self) -> Task:
@@ -283,14 +287,14 @@ class AnyDataset(ABC, Generic[AnyPart]):
         return {"classes": classes, "multilabel": False}
 
 
-def saving(names: Sequence[str], target: str | None = None) -> str:
-    """Return the code that saves a partition with data of these names, of one type if given, for an error."""
-    value = "..." if target is None else f"{{{target!r}: ...}}"
+def saving(names: Sequence[str], of: str = "") -> str:
+    """Return the code that saves a partition with data of these names, of a type or relation if given, for an error."""
+    value = f"{{{of!r}: ...}}" if of else "..."
     given = ", ".join(f"{name}={value}" for name in names)
     # The shell always saves the graph.
     options = "".join(f" --{name.replace('_', '-')} FILE" for name in names if name != "graph")
     python, shell = f"p.save(DIR, {given})", f"`fastpart partition GRAPH -o DIR{options}`"
-    return code(python, shell if target is None else f"`{python}` in Python")
+    return code(python, f"`{python}` in Python" if of else shell)
 
 
 def the_only(labelled: Sequence[str], parameter: str, items: str, nothing: str) -> str:
@@ -424,11 +428,7 @@ class Dataset(AnyDataset[VertexPartData]):
         missing = [] if "labels" in self.known else ["labels"]
         if "train" not in self.known.get("splits", []):
             missing.append("splits")
-        if missing:
-            raise ParameterError(
-                f"source: {shown(self.path)} holds no {', no '.join(missing)} of {self.target!r}. Save the partition "
-                f"with {saving(missing, self.target)}"
-            )
+        self._refuse_missing(missing, self.target)
 
     def _task(self) -> Task:
         if not self.has_types:

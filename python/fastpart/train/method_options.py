@@ -20,8 +20,8 @@ from .options import (
     TrainOptions,
     cache_size,
     model_source,
+    name_of_a,
     not_below_0,
-    relation_name,
 )
 from .plugged.model_source import ModelSource
 
@@ -196,7 +196,7 @@ class LinkOptions(TrainOptions, Temporal, InputRows):
 class EdgeOptions(TrainOptions, InputRows):
     """The options of ``edges``."""
 
-    relation: Annotated[str | None, relation_name] = None
+    relation: Annotated[str | None, name_of_a("relation")] = None
     ahead: Annotated[int, Within(0, 2**10)] = 2
 
     @property

@@ -63,19 +63,15 @@ def _metrics(name: str, value: Any) -> Mapping[str, Any] | None:
     return metrics_of(value)
 
 
-def _type(name: str, value: Any) -> str | None:
-    return _named("type", name, value)
+def name_of_a(what: str) -> Callable[[str, Any], str | None]:
+    """Return what checks the name of a type or a relation, if one is given."""
 
+    def name_or_none(name: str, value: Any) -> str | None:
+        if value is not None and not isinstance(value, str):
+            raise TypeError(f"{name}: expected the name of a {what}, got {type(value).__name__}")
+        return value
 
-def relation_name(name: str, value: Any) -> str | None:
-    """Return the name of a relation, if one is given."""
-    return _named("relation", name, value)
-
-
-def _named(what: str, name: str, value: Any) -> str | None:
-    if value is not None and not isinstance(value, str):
-        raise TypeError(f"{name}: expected the name of a {what}, got {type(value).__name__}")
-    return value
+    return name_or_none
 
 
 def _fanouts(name: str, value: Any) -> Any:
@@ -180,7 +176,7 @@ class Options(OptionGroup):
     seed: Annotated[int, Accepts(int | None, _seed)] = 0
     batch_size: Count | None = None
     fanouts: Annotated[tuple[int, ...], Accepts(Fanouts | None, _fanouts)] = None  # type: ignore[assignment]  # until __post_init__
-    target: Annotated[str | None, _type] = None
+    target: Annotated[str | None, name_of_a("type")] = None
     relation_fanouts: Annotated[Mapping[str, tuple[int, ...]] | None, FOUND] = None
 
     @property

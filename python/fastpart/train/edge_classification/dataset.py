@@ -15,7 +15,6 @@ from torch import Tensor
 
 from ...core.inputs import EDGE_LABEL_SPLITS, EDGE_LABELS
 from ...core.parameters import shown
-from ...errors import ParameterError
 from ...partitions.part_rows import RelationData
 from ...partitions.parts import VertexPartData
 from ...partitions.types import edge_types, key_of, rows_of_relation
@@ -123,12 +122,7 @@ class LabelledEdges(RelationDataset):
         missing = [name for name in needed if name not in self._entry]
         if "train" not in self.known["splits"]:
             missing.append(EDGE_LABEL_SPLITS)
-        if missing:
-            of = f" of {self.records.name!r}" if self.has_types else ""
-            raise ParameterError(
-                f"source: {shown(self.path)} holds no {', no '.join(missing)}{of}. Save the partition with "
-                + saving(missing, self.records.name or None)
-            )
+        self._refuse_missing(missing, self.records.name)
         self.partition.refuse_without_edges("source")
 
     def _task(self) -> Task:
