@@ -395,6 +395,7 @@ def links(
 def edges(
     source: PartitionSource,
     *,
+    relation: str | None = None,
     ahead: int = 2,
     model: str | Callable[..., Any] = "graphsage",
     hidden: int = 64,

@@ -252,10 +252,14 @@ class AnyDataset(ABC, Generic[AnyPart]):
             missing.append("splits")
         if "directedness" not in self.manifest:
             missing.insert(0, "graph")
+        self._refuse_missing(missing)
+
+    def _refuse_missing(self, missing: Sequence[str], of: str = "") -> None:
+        """Raise an error if data are missing, of a type or relation by its name if there are several."""
         if missing:
+            what = f"{', no '.join(missing)}{f' of {of!r}' if of else ''}"
             raise ParameterError(
-                f"source: {shown(self.path)} holds no {', no '.join(missing)}. Save the partition with "
-                f"{saving(missing)}"
+                f"source: {shown(self.path)} holds no {what}. Save the partition with {saving(missing, of)}"
             )
 
     def _task(self) -> Task:
@@ -283,13 +287,26 @@ class AnyDataset(ABC, Generic[AnyPart]):
         return {"classes": classes, "multilabel": False}
 
 
-def saving(names: Sequence[str], target: str | None = None) -> str:
-    """Return the code that saves a partition with data of these names, of one type if given, for an error."""
-    value = "..." if target is None else f"{{{target!r}: ...}}"
+def saving(names: Sequence[str], of: str = "") -> str:
+    """Return the code that saves a partition with data of these names, of a type or relation if given, for an error."""
+    value = f"{{{of!r}: ...}}" if of else "..."
     given = ", ".join(f"{name}={value}" for name in names)
     # The shell always saves the graph.
-    options = "".join(f" --{name} FILE" for name in names if name != "graph")
-    return code(f"p.save(DIR, {given})", f"`fastpart partition GRAPH -o DIR{options}`")
+    options = "".join(f" --{name.replace('_', '-')} FILE" for name in names if name != "graph")
+    python, shell = f"p.save(DIR, {given})", f"`fastpart partition GRAPH -o DIR{options}`"
+    return code(python, f"`{python}` in Python" if of else shell)
+
+
+def the_only(labelled: Sequence[str], parameter: str, items: str, nothing: str) -> str:
+    """Return the only name of what has labels, or refuse: several, which the parameter chooses from, or ``nothing``."""
+    if len(labelled) > 1:
+        raise ParameterError(
+            f"{parameter}: {', '.join(labelled)} have labels and training {items}. Name one of them with "
+            + arg(parameter)
+        )
+    if not labelled:
+        raise ParameterError(nothing)
+    return labelled[0]
 
 
 def width_of(row_shape: tuple[int, ...]) -> int:
@@ -333,19 +350,13 @@ class Dataset(AnyDataset[VertexPartData]):
             for name in types_with("train", self.partition)
             if "labels" in entry_of_type(self.partition, name)
         ]
-        if len(found) > 1:
-            raise ParameterError(
-                f"target: {', '.join(found)} have labels and training vertices. Name one of them with "
-                + arg("target")
-            )
-        if not found:
-            given = " and ".join(f"{name}={{{names[0]!r}: ...}}" for name in ("labels", "splits"))
-            by_schema = "labels and splits of a type, which the schema of `fastpart ingest` names"
-            raise ParameterError(
-                f"source: no type in {shown(self.path)} has labels and training vertices. Save the partition with "
-                + code(given, by_schema)
-            )
-        return found[0]
+        given = " and ".join(f"{name}={{{names[0]!r}: ...}}" for name in ("labels", "splits"))
+        by_schema = "labels and splits of a type, which the schema of `fastpart ingest` names"
+        nothing = (
+            f"source: no type in {shown(self.path)} has labels and training vertices. Save the partition with "
+            + code(given, by_schema)
+        )
+        return the_only(found, "target", "vertices", nothing)
 
     @property
     def targets(self) -> range:
@@ -417,11 +428,7 @@ class Dataset(AnyDataset[VertexPartData]):
         missing = [] if "labels" in self.known else ["labels"]
         if "train" not in self.known.get("splits", []):
             missing.append("splits")
-        if missing:
-            raise ParameterError(
-                f"source: {shown(self.path)} holds no {', no '.join(missing)} of {self.target!r}. Save the partition "
-                f"with {saving(missing, self.target)}"
-            )
+        self._refuse_missing(missing, self.target)
 
     def _task(self) -> Task:
         if not self.has_types:

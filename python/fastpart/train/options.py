@@ -59,10 +59,15 @@ def _metrics(name: str, value: Any) -> Mapping[str, Any] | None:
     return metrics_of(value)
 
 
-def _type(name: str, value: Any) -> str | None:
-    if value is not None and not isinstance(value, str):
-        raise TypeError(f"{name}: expected the name of a type, got {type(value).__name__}")
-    return value
+def name_of_a(what: str) -> Callable[[str, Any], str | None]:
+    """Return what checks the name of a type or a relation, if one is given."""
+
+    def name_or_none(name: str, value: Any) -> str | None:
+        if value is not None and not isinstance(value, str):
+            raise TypeError(f"{name}: expected the name of a {what}, got {type(value).__name__}")
+        return value
+
+    return name_or_none
 
 
 def _fanouts(name: str, value: Any) -> Any:
@@ -167,8 +172,13 @@ class Options(OptionGroup):
     seed: Seed = 0
     batch_size: Count | None = None
     fanouts: Annotated[tuple[int, ...], Accepts(Fanouts | None, _fanouts)] = None  # type: ignore[assignment]  # until __post_init__
-    target: Annotated[str | None, _type] = None
+    target: Annotated[str | None, name_of_a("type")] = None
     relation_fanouts: Annotated[Mapping[str, tuple[int, ...]] | None, FOUND] = None
+
+    @property
+    def labelled(self) -> str | None:
+        """The name of what has the labels, if the user said it: a type of vertices."""
+        return self.target
 
     def __post_init__(self) -> None:
         """Give each hop its fanout."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import torch
@@ -49,6 +48,7 @@ class Driver(driver.Driver):
     """Starts workers that learn rows of vertices and relations."""
 
     synchronised = True
+    told = ("halo_rf",)
     dataset: FactDataset
 
     options: EmbeddingOptions
@@ -139,9 +139,3 @@ class Driver(driver.Driver):
                 f"a smaller {arg('hidden')}",
             ),
         ]
-
-    def summary(self) -> dict[str, Any]:
-        """Return what the summary says of parts and workers. Facts have no labels."""
-        facts = super().summary()
-        del facts["label_skew"]
-        return facts

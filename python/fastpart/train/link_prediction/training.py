@@ -155,9 +155,7 @@ class Worker(mini_batches.Worker):
         """Return the logits of the pairs of a step."""
         dtype = self.learner.dtype
         with self.learner.computing():
-            h = self.network.encode(step.graphs, {name: rows.to(dtype) for name, rows in step.x.items()})
-            ends = (h[name][rows] for name, rows in zip(step.types, step.ends, strict=True))
-            return self.network.decoder_of(step.relation)(*ends).to(dtype)
+            return self.network.decoder_of(step.relation)(*self.network.ends_of(step, dtype)).to(dtype)
 
     def _counts(self, local: int) -> dict[str, int]:
         counts = super()._counts(local)

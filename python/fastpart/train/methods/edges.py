@@ -16,6 +16,7 @@ METHOD = Method(
     EdgeOptions,
     driver="fastpart.train.edge_classification.launch:Driver",
     worker="fastpart.train.edge_classification.training:Worker",
+    types=True,
     result="fastpart.train.edge_classification.trained:opened",
     network="fastpart.train.edge_classification.outputs:noted_network",
     defaults={"batch_size": 1000},
@@ -38,8 +39,10 @@ def edges(source: PartitionSource, options: EdgeOptions) -> TrainedEdges:
     ----------
     source : path
         A partition directory of vertices, saved with ``graph=``, ``features=``, ``edge_labels=`` and
-        ``edge_label_splits=``, of a graph without types. Models that take features of edges get them as in
-        :func:`fastpart.train.sampled`.
+        ``edge_label_splits=``. Models that take features of edges get them as in :func:`fastpart.train.sampled`.
+    relation : str, optional
+        The relation whose records have the labels, in a graph with types. Default: the only one with labels and records
+        to train on.
     ahead : int
         Batches that are made ahead of their use.
     hidden
@@ -56,7 +59,7 @@ def edges(source: PartitionSource, options: EdgeOptions) -> TrainedEdges:
     Raises
     ------
     ParameterError
-        An invalid parameter, a directory without features, labels of edges or their splits, or with types.
+        An invalid parameter, a directory without features, labels of edges or their splits, or an unknown relation.
     TrainingError
         A worker died. The text names it and its signal or exit code, and quotes the end of its stderr.
     GraphFormatError

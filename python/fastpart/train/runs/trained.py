@@ -256,7 +256,7 @@ class TrainedModel:
             Ids of the vertices that are wanted, each once, or a mask. Default: all.
         edges : array, optional
             Of a model of edges: numbers of the records that are wanted, each once, or a mask. Default: all. The result
-            has a row for each record.
+            has a row for each record. In a graph with types, records of the relation count from 0.
         restore : path or Graph, optional
             The graph directory with the ids that the vertices had in tables. The result is then a table of all vertices
             with these ids, as :func:`fastpart.restore` makes it, and ``out`` a ``.parquet`` or a ``.csv``.
