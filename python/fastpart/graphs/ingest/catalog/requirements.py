@@ -13,7 +13,7 @@ from ....core.frames import pl
 from ....core.notes import log
 from ....core.parameters import meant, shown
 from ....errors import GraphFormatError
-from ..schema import Column, Rates, Relation, Table, Vertices
+from ..schema import Column, Relation, Table, Vertices
 from ..tables import TableReader
 from ..tables.tablefiles import TableFile
 
@@ -24,14 +24,7 @@ _OF_CATEGORIES = ("code", "embedding", "onehot")
 def check_vertices(place: str, entry: Vertices, reader: TableReader, id_column: str) -> None:
     """Refuse a table of vertices that lacks a column, or has one of no use."""
     _require(f"{place}.id", reader, id_column)
-    _check_time(place, entry, reader)
-    if entry.label is not None:
-        what = "classes (whole numbers, text), numbers, or lists of numbers"
-        _check(f"{place}.label", reader, entry.label, _is_label, what)
-    if isinstance(entry.split, str):
-        _check(f"{place}.split", reader, entry.split, _is_text, "text: train, val or test")
-    elif isinstance(entry.split, Rates) and entry.split.by == "time" and entry.time is not None:
-        _require(f"{place}.time", reader, entry.time)
+    _check_columns(place, entry, reader)
 
 
 def check_relation(place: str, entry: Relation, reader: TableReader, ends: tuple[str, str]) -> None:
@@ -40,7 +33,7 @@ def check_relation(place: str, entry: Relation, reader: TableReader, ends: tuple
         raise GraphFormatError(f"{place}: source and target are the same column, {ends[0]!r}")
     for end, column in zip(("source", "target"), ends, strict=True):
         _require(f"{place}.{end}", reader, column)
-    _check_time(place, entry, reader)
+    _check_columns(place, entry, reader)
     if entry.weight is not None:
         _check(f"{place}.weight", reader, entry.weight, _is_number, "numbers")
     if entry.relation is not None:
@@ -63,7 +56,7 @@ def features_of(place: str, entry: Table, reader: TableReader, ids: Sequence[str
             if column.column in found:
                 raise GraphFormatError(f"{where}: the column {column.column!r} is there twice")
             _check_feature(where, known := _known(where, column), reader)
-            if known.as_ in _OF_CATEGORIES and known.column == getattr(entry, "label", None):
+            if known.as_ in _OF_CATEGORIES and known.column == entry.label:
                 raise GraphFormatError(
                     f"{where}: column {known.column!r} is the label, which a network would read as a feature. Leave it "
                     "out here"
@@ -138,9 +131,14 @@ def _check_feature(where: str, column: Column, reader: TableReader) -> None:
         raise GraphFormatError(f"{where}: column {name!r} has lists of {sorted(map(str, widths))} numbers")
 
 
-def _check_time(place: str, entry: Table, reader: TableReader) -> None:
+def _check_columns(place: str, entry: Table, reader: TableReader) -> None:
     if entry.time is not None:
         _check(f"{place}.time", reader, entry.time, _is_time, "whole numbers, dates or time stamps")
+    if entry.label is not None:
+        what = "classes (whole numbers, text), numbers, or lists of numbers"
+        _check(f"{place}.label", reader, entry.label, _is_label, what)
+    if isinstance(entry.split, str):
+        _check(f"{place}.split", reader, entry.split, _is_text, "text: train, val or test")
 
 
 def _check(place: str, reader: TableReader, column: str, fits: Callable[[Any], bool], what: str) -> None:

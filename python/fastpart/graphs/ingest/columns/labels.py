@@ -89,7 +89,7 @@ class LabelPlan:
     """How labels are stored.
 
     Whole numbers stay as they are, and names become codes: int64, of which -1 is none. Numbers are float32, of which
-    NaN is none. Rows of 0 and 1 are uint8. A vertex without one has zeros.
+    NaN is none. Rows of 0 and 1 are uint8. A vertex or record without a label has zeros.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class LabelPlan:
         self._width = width
 
     def shape(self, n: int) -> tuple[int, ...]:
-        """Return the shape of the labels of n vertices."""
+        """Return the shape of the labels of n vertices or records."""
         return (n,) if self._width is None else (n, self._width)
 
     def write(self, piece: Piece, labels: Array) -> None:

@@ -1,10 +1,12 @@
-"""Splits of vertices: from a column, at random, or by time."""
+"""Splits of vertices and of records: from a column, at random, or by time."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 import numpy.typing as npt
@@ -21,10 +23,10 @@ from .times import UNKNOWN
 SPLITS = ("train", "val", "test")
 
 NO_ROW, NO_SPLIT, TRAIN = 0, 1, 2
-"""States of vertices. The split ``SPLITS[i]`` is 2 + i."""
+"""States of vertices and of records. The split ``SPLITS[i]`` is 2 + i."""
 
 WORDS = {"train": 2, "val": 3, "valid": 3, "validation": 3, "test": 4}
-"""The state of a vertex by the word for its split in a table."""
+"""The state of a row by the word for its split in a table."""
 
 States = npt.NDArray[np.uint8]
 
@@ -32,7 +34,7 @@ _BLOCK = 1 << 20
 
 
 class SplitColumn:
-    """A column whose values name the split of each vertex."""
+    """A column whose values name the split of each row."""
 
     def __init__(self, column: str, reader: TableReader) -> None:
         self.column = column
@@ -57,7 +59,7 @@ class SplitColumn:
 
 
 def checked(where: str, rates: Rates) -> tuple[float, ...]:
-    """Return the bounds of the splits: the shares of all vertices up to the end of each."""
+    """Return the bounds of the splits: the shares of all rows up to the end of each."""
     bounds = np.round(np.cumsum([rates.train, rates.val, rates.test]), 9)
     if bounds[-1] > 1:
         raise ParameterError(
@@ -67,7 +69,7 @@ def checked(where: str, rates: Rates) -> tuple[float, ...]:
 
 
 def split_at_random(states: States, chosen: Callable[[slice], Array], bounds: Sequence[float]) -> None:
-    """Put each chosen vertex in a split, by a hash of its number. The shares are met up to chance."""
+    """Put each chosen vertex or record in a split, by a hash of its number. The shares are met up to chance."""
     limits = np.array([min(math.ceil(bound * 2.0**64), 2**64 - 1) for bound in bounds], np.uint64)
     for rows in _blocks(len(states)):
         vertices = np.arange(rows.start, rows.stop, dtype=np.uint64)
@@ -78,10 +80,10 @@ def split_at_random(states: States, chosen: Callable[[slice], Array], bounds: Se
 def split_by_time(
     states: States, times: npt.NDArray[np.int64], chosen: Callable[[slice], Array], bounds: Sequence[float]
 ) -> None:
-    """Put the earliest of the chosen vertices in train, the next in val, and the next in test.
+    """Put the earliest of the chosen vertices or records in train, the next in val, and the next in test.
 
-    Vertices of one time stay together. Where a share ends among them, they are all in the later split. So every split
-    ends before the next one begins, and no split with those before it is larger than the shares say. A vertex without a
+    Rows of one time stay together. Where a share ends among them, they are all in the later split. So every split
+    ends before the next one begins, and no split with those before it is larger than the shares say. One without a
     time is in no split.
     """
 
@@ -128,18 +130,24 @@ def nth_smallest(values: Callable[[], Iterable[npt.NDArray[np.uint64]]], rank: i
     return np.uint64(prefix)
 
 
-def ids_of(states: States) -> dict[str, npt.NDArray[np.uint32]]:
-    """Return the vertices of each split. Only train may be empty."""
-    found = {}
-    for split, name in enumerate(SPLITS):
-        parts = [
-            (np.flatnonzero(states[rows] == 2 + split) + rows.start).astype(np.uint32)
-            for rows in _blocks(len(states))
-        ]
-        ids = np.concatenate([np.empty(0, np.uint32), *parts])
-        if len(ids) or name == "train":
-            found[name] = ids
-    return found
+def write_ids(file: Path, states: States) -> dict[str, int]:
+    """Write the numbers of the items of each split as a ``.npz``, and return its sizes. Only train may be empty."""
+    blocks = list(_blocks(len(states)))
+    sizes = dict.fromkeys(SPLITS, 0)
+    dtype = np.dtype("<u4" if len(states) <= 2**32 else "<u8")
+    with ZipFile(file, "w") as archive:
+        for split, name in enumerate(SPLITS):
+            sizes[name] = sum(int(np.count_nonzero(states[rows] == 2 + split)) for rows in blocks)
+            if not sizes[name] and name != "train":
+                del sizes[name]
+                continue
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as written:
+                head = {"descr": dtype.str, "fortran_order": False, "shape": (sizes[name],)}
+                np.lib.format.write_array_header_1_0(written, head)
+                for rows in blocks:
+                    ids = np.flatnonzero(states[rows] == 2 + split) + rows.start
+                    written.write(ids.astype(dtype).tobytes())
+    return sizes
 
 
 def _blocks(n: int) -> Iterator[slice]:
@@ -147,7 +155,6 @@ def _blocks(n: int) -> Iterator[slice]:
         yield slice(start, min(start + _BLOCK, n))
 
 
-def description(splits: str | Rates, ids: dict[str, Any]) -> dict[str, Any]:
+def description(splits: str | Rates, sizes: dict[str, int]) -> dict[str, Any]:
     """Return where a split comes from, and its sizes."""
-    of = {"column": splits} if isinstance(splits, str) else {"by": splits.by}
-    return of | {name: len(each) for name, each in ids.items()}
+    return {**({"column": splits} if isinstance(splits, str) else {"by": splits.by}), **sizes}

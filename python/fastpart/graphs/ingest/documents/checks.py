@@ -24,26 +24,17 @@ def check(schema: Schema) -> None:
 
 
 def _vertices(place: str, entry: Vertices) -> None:
-    _format(place, entry)
+    _table(place, entry)
     if entry.files is not None and entry.id is None:
         raise ParameterError(f"{place}.id: name the column of the ids")
     if entry.files is None:
         for key in ("id", "features", "label", "time", "split"):
             if getattr(entry, key):
                 raise ParameterError(f"{place}.{key}: it needs a table. Add `files`, or leave it out")
-    if isinstance(entry.split, Rates):
-        _rates(f"{place}.split", entry, entry.split)
-
-
-def _rates(place: str, entry: Vertices, split: Rates) -> None:
-    if split.by == "time" and entry.time is None:
-        raise ParameterError(f"{place}: `by: time` needs the column of the time. Add `time`")
-    if (total := split.train + split.val + split.test) > 1 + 1e-9:
-        raise ParameterError(f"{place}: the shares add up to {total:g}, more than 1")
 
 
 def _relation(place: str, name: str, relation: Relation, schema: Schema) -> None:
-    _format(place, relation)
+    _table(place, relation)
     if relation.files is None:
         raise ParameterError(f"{place}.files: name the files of its records")
     if (name == "*") != (relation.relation is not None):
@@ -67,7 +58,13 @@ def _relation(place: str, name: str, relation: Relation, schema: Schema) -> None
         )
 
 
-def _format(place: str, entry: Table) -> None:
+def _table(place: str, entry: Table) -> None:
+    split = entry.split
+    if isinstance(split, Rates):
+        if split.by == "time" and entry.time is None:
+            raise ParameterError(f"{place}.split: `by: time` needs the column of the time. Add `time`")
+        if (total := split.train + split.val + split.test) > 1 + 1e-9:
+            raise ParameterError(f"{place}.split: the shares add up to {total:g}, more than 1")
     csv = entry.format.csv if entry.format is not None else None
     for key in ("separator", "quote"):
         sign = getattr(csv, key, None)

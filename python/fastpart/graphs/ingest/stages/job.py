@@ -22,14 +22,13 @@ from ....core.parameters import shown
 from ....errors import MemoryBudgetError
 from ...graph_directory import MARKER
 from ..catalog import Catalog, RelationTable, VertexTable
-from ..schema import Vertices
 from ..tables import TableReader
 from ..tables.idcasts import IdKind
 from .journal import Journal
 from .units import units_of
 from .work_folder import WorkFolder
 
-FORMAT = 4
+FORMAT = 5
 """Version of the work folder. One of another version is not gone on with."""
 
 _READER = 230 << 20
@@ -116,8 +115,8 @@ class Job:
 
 def _entries(catalog: Catalog) -> dict[str, Any]:
     """Return the entries that ``graph.json`` is going to have, as far as they tell what lies in the directory."""
-    return {
-        "types": [
+    entries = {
+        of: [
             {
                 "name": name,
                 "features": table.features,
@@ -125,18 +124,13 @@ def _entries(catalog: Catalog) -> dict[str, Any]:
                 "split": table.entry.split,
                 "times": table.entry.time,
             }
-            for name, table in catalog.vertices.items()
-        ],
-        "relations": [
-            {
-                "name": name,
-                "features": table.features,
-                "weights": table.entry.weight,
-                "times": table.entry.time,
-            }
-            for name, table in catalog.relations.items()
-        ],
+            for name, table in tables.items()
+        ]
+        for of, tables in (("types", catalog.vertices), ("relations", catalog.relations))
     }
+    for entry, table in zip(entries["relations"], catalog.relations.values(), strict=True):
+        entry["weights"] = table.entry.weight
+    return entries
 
 
 def readers(catalog: Catalog) -> dict[str, TableReader]:
@@ -177,7 +171,7 @@ def _vocabulary_of(catalog: Catalog) -> str | None:
     used = []
     for table in tables:
         columns = [each.column for each in table.features if each.as_ in ("onehot", "embedding", "code")]
-        columns += [table.entry.label] if isinstance(table.entry, Vertices) and table.entry.label else []
+        columns += [table.entry.label] if table.entry.label else []
         used.append([(table.vocabulary or {}).get(column) for column in columns])
     return blake2b(json.dumps(used).encode(), digest_size=16).hexdigest()
 

@@ -19,14 +19,17 @@ from ....core.parsing import json_object
 from ....core.standardising import STATISTICS
 from ....errors import GraphFormatError, ParameterError
 from ...graph_directory import CATEGORIES
-from ..columns import DESCRIPTION, FEATURES, LABELS, RAW, SPLIT, STATES, TIMES, WEIGHTS
+from ..columns import DESCRIPTION, FEATURES, LABELS, RAW, SPLIT, SPLIT_STATES, STATES, TIMES, WEIGHTS
 from ..columns.arrays import RESTART
 from . import journal
 
 PLAN = "fastpart-ingest.json"
 """The plan: the schema, the state of all tables, and the settings."""
 
-_ARRAYS = (FEATURES, RAW, LABELS, STATES, SPLIT, TIMES, WEIGHTS, STATISTICS, CATEGORIES, DESCRIPTION)
+_ARRAYS = (
+    *(FEATURES, RAW, LABELS, STATES, SPLIT_STATES, SPLIT, TIMES, WEIGHTS),
+    *(STATISTICS, CATEGORIES, DESCRIPTION),
+)
 
 _FILES = "|".join(
     (
