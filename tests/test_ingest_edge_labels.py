@@ -137,6 +137,7 @@ def test_a_relation_of_several_has_labels_of_its_own(shop, tmp_path, caplog, cap
         assert rows.edge_label_train.tolist() == np.isin(record, [0, 3]).tolist()
         assert part.of_relation("knows").edge_labels is None
     capsys.readouterr()
+    fp.ingest(shop, tmp_path / "graph")  # the same again replaces it
     del shop["relations"]["rates"]["label"]
     with pytest.raises(FileExistsError, match="holds labels of rates, which would be lost"):
         fp.ingest(shop, tmp_path / "graph")

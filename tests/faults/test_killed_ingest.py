@@ -157,7 +157,12 @@ def tables(tmp_path):
     records = pl.read_parquet(folder / "e" / "000.parquet").with_columns(
         w=pl.Series(rng.random(900)), at=pl.int_range(900, eager=True), c=pl.Series(rng.integers(0, 9, 900))
     )
-    schema["relations"]["e"]["features"] = [{"column": "c", "as": "onehot"}]
+    records = records.with_columns(word=pl.Series(["to", "cc", None])[rng.integers(0, 3, 900)])
+    schema["relations"]["e"] |= {
+        "features": [{"column": "c", "as": "onehot"}],
+        "label": "word",
+        "split": {"by": "time", "train": 0.5, "test": 0.25},
+    }
     for name, frame, step in (("v", vertices, 70), ("e", records, 130)):
         for number, start in enumerate(range(0, len(frame), step)):
             frame.slice(start, step).write_parquet(folder / name / f"{number:03}.parquet")
@@ -338,7 +343,7 @@ def test_files_of_the_work_folder_that_are_lost_are_made_again(tables):
 )
 def test_what_is_lost_is_made_again_and_a_kill_meanwhile_leaves_no_hole(tables, lost, stop):
     schema = interrupted(tables, stop)
-    (file,) = (tables / ".graph.ingest").rglob(lost)
+    file, *_ = sorted((tables / ".graph.ingest").rglob(lost))
     file.unlink()
     interrupted(tables, 2)
     with small(100, 1500):
