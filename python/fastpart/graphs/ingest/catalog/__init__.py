@@ -13,7 +13,7 @@ from ..schema import Column, Key, Relation, Schema, Vertices
 from ..tables import IdKind as IdKind
 from ..tables import TableReader, open_table
 from . import requirements, triples
-from .idkinds import Use, kind_of
+from .requirements import Use, kind_of
 
 LARGEST = 2**32 - 2
 """Vertices of a graph, at most."""

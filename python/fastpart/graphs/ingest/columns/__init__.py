@@ -27,17 +27,40 @@ from ....errors import GraphWarning, ParameterError, warn
 from ...graph_directory import CATEGORIES
 from ..catalog import RelationTable, VertexTable
 from ..schema import Rates
-from . import splitting
-from .arrays import RESTART, Array, blocks, create, flush, opened, replacing
-from .categories import Categories
 from .features import Features, Layout
-from .kinds import dtype_in, is_number, is_text
-from .labels import LabelPlan, Labels
-from .pieces import Mask, Piece, Place, at_records, at_vertices, pieces
-from .splitting import NO_ROW, NO_SPLIT, TRAIN, SplitColumn
-from .surveys import Fact, Survey, surveyed
-from .times import UNKNOWN, Times
-from .values import scalars
+from .labels import (
+    NO_ROW,
+    NO_SPLIT,
+    TRAIN,
+    LabelPlan,
+    Labels,
+    SplitColumn,
+    bounds_of,
+    split_at_random,
+    split_by_time,
+    split_description,
+    write_splits,
+)
+from .rows import (
+    RESTART,
+    Array,
+    Mask,
+    Piece,
+    Place,
+    at_records,
+    at_vertices,
+    blocks,
+    create,
+    dtype_in,
+    flush,
+    is_number,
+    is_text,
+    opened,
+    pieces,
+    replacing,
+    scalars,
+)
+from .surveys import UNKNOWN, Categories, Fact, Survey, Times, surveyed
 
 FEATURES = "features.npy"
 LABELS = "labels.npy"
@@ -94,7 +117,7 @@ class _Columns:
                 self._label = Labels(self._where, entry.label, reader, table.vocabulary)
             self._split = SplitColumn(entry.split, reader) if isinstance(entry.split, str) else entry.split
         if isinstance(self._split, Rates):
-            self._bounds = splitting.checked(self._where, self._split)
+            self._bounds = bounds_of(self._where, self._split)
             if self._split.by == "time" and self._times is None:
                 raise ParameterError(
                     f"{self._where}: split: by time needs time, the name of the column with times"
@@ -219,9 +242,9 @@ class _Columns:
         if self._split is not None:
             states = self._split_states(folder, arrays)
             with replacing(folder / SPLIT) as new:
-                sizes = splitting.write_ids(new, states)
+                sizes = write_splits(new, states)
             column = self._split.column if isinstance(self._split, SplitColumn) else self._split
-            told["split"] = splitting.description(column, sizes)
+            told["split"] = split_description(column, sizes)
             if not sizes["train"]:
                 warn(f"{self._where}: no {self._item} is in the split train", GraphWarning)
         self._standardise(folder, arrays.get("states"), None if self._split is None else states)
@@ -245,9 +268,9 @@ class _Columns:
             return mask if self._plan is None else mask & self._plan.known(arrays["labels"][rows])
 
         if self._split.by == "time":
-            splitting.split_by_time(states, arrays["times"], chosen, self._bounds)
+            split_by_time(states, arrays["times"], chosen, self._bounds)
         else:
-            splitting.split_at_random(states, chosen, self._bounds)
+            split_at_random(states, chosen, self._bounds)
         return states
 
     def _describe(self, surveys: Sequence[Survey], arrays: dict[str, Array]) -> dict[str, Any]:
