@@ -359,5 +359,9 @@ def test_from_tables_to_predictions_of_edges(tmp_path, monkeypatch, capsys):
     assert accuracy > 0.9
     again = trained.predict("parts", restore="graph")
     assert again.equals(table)
+    given["relations"]["more"] = given["relations"]["e"]
+    several = fp.ingest(given, "several")
+    with pytest.raises(fp.ParameterError, match="restore: several has several relations, and the model was"):
+        trained.predict("parts", restore=several)
     with pytest.raises(fp.ParameterError, match="restore: takes all edges"):
         trained.predict("parts", edges=[1], restore="graph")

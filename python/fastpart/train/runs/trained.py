@@ -322,13 +322,18 @@ class TrainedModel:
         """Return which type or relation of a graph directory predictions are of."""
         if self._of != "edges":
             return {"of_type": self.task.target} if self.task.target else {}
-        relation, *others = [self.task.target] if self.task.target else directory.relations
+        relation, *others = [self._relation] if self._relation else directory.relations
         if others:
             raise ParameterError(
                 f"restore: {shown(directory.path)} has several relations, and the model was trained on a graph without "
                 "types. Pass the directory of that graph"
             )
         return {"of_relation": relation}
+
+    @property
+    def _relation(self) -> str:
+        """The relation whose records a model of edges predicts. Empty in a graph without types."""
+        return ""
 
     def _outputs(
         self,
