@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
-from column_tables import RATES, reader, records_of
+from column_tables import RATES, reader, records_of, simple
 from fastpart.cli import main
 from ingest_tables import small, write
 from soaked import examples
@@ -143,6 +143,35 @@ def test_a_relation_of_several_has_labels_of_its_own(shop, tmp_path, caplog, cap
         fp.ingest(shop, tmp_path / "graph")
     with pytest.raises(FileExistsError, match="holds labels of edges of rates, which would be lost"):
         fp.VertexPartition([0, 1, 0, 1, 0], 2).save(parts, graph=graph, edge_labels=False)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [3, None, 7],
+        [True, False, None],
+        ["b", None, "a"],
+        ["3", None, "7"],
+        [0.5, None, 2.0],
+        [[1, 0], None, [1, 1]],
+        [[0.5, 1], None, [2, 3]],
+    ],
+)
+def test_records_have_the_labels_that_vertices_would_have(tmp_path, values):
+    frame = pl.DataFrame({"s": [0, 0, 0], "y": values})
+    expected, of_vertices = simple(tmp_path, frame, label="y")
+    table = reader(tmp_path, [frame])
+    columns = records_of(table, 3, label="y")
+    surveys = [columns.survey(0)]
+    columns.begin(tmp_path / "out", surveys)
+    columns.write(tmp_path / "out", 0, 0, None, 0, 3)
+    assert columns.finish(tmp_path / "out", surveys) == {"labels": of_vertices["labels"]}
+    for name in ("labels.npy", *(["categories.json"] if values[0] == "b" else [])):
+        assert (tmp_path / "out" / name).read_bytes() == (expected / name).read_bytes()
+    graph = fp.open_graph(np.array([[0, 1], [1, 2], [2, 0]]))
+    fp.spring(graph, k=1).save(tmp_path / "parts", graph=graph, edge_labels=tmp_path / "out" / "labels.npy")
+    (part,) = fp.open_partition(tmp_path / "parts").parts
+    np.testing.assert_array_equal(part.edge_labels, np.load(expected / "labels.npy")[part.edge_ids % 3])
 
 
 @pytest.mark.parametrize("split", [{"by": "time", **RATES}, {"by": "random", **RATES}, "fold"])
