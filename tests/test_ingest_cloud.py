@@ -20,7 +20,7 @@ from fastpart.graphs.ingest import ingest
 from fastpart.graphs.ingest.catalog import open_catalog
 from fastpart.graphs.ingest.documents import read_schema
 from fastpart.graphs.ingest.schema import Csv, Format
-from fastpart.graphs.ingest.tables import cloud, open_table
+from fastpart.graphs.ingest.tables import listing, open_table
 
 obstore = pytest.importorskip("obstore")
 moto_server = pytest.importorskip("moto.server")
@@ -62,7 +62,7 @@ def lake():
             lake.put(f"edges/{name}.parquet", pl.DataFrame({"s": [name], "t": ["b"]}))
         lake.put("edges/_SUCCESS", b"")
         yield lake
-    cloud._store.cache_clear()
+    listing._store.cache_clear()
     server.stop()
 
 

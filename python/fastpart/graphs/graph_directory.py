@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from ..core.folders import within
 from ..core.frames import pl
@@ -36,7 +37,10 @@ FEATURES = "features.npy"
 CATEGORIES = "categories.json"
 """The values behind the codes of a type or relation, by column."""
 
-RELATION_FILES = {name: f"edge_{name}" for name in (FEATURES, CATEGORIES, "feature_statistics.npy")}
+RELATION_FILES = {
+    **{name: f"edge_{name}" for name in (FEATURES, CATEGORIES, "feature_statistics.npy", "labels.npy")},
+    "split.npz": "edge_label_splits.npz",
+}
 """Names of the files of a relation at the top of the directory of a single relation, where they differ."""
 
 VERSION = ("fastpart", 1)
@@ -66,6 +70,7 @@ class _Type(TypeEntry, kw_only=True):
 
 class _Relation(RelationEntry, kw_only=True):
     features: _Features | None = None
+    labels: _Labels | None = None
 
 
 class _Content(msgspec.Struct):
@@ -234,6 +239,21 @@ class GraphDirectory:
         """What ``graph.json`` says of each relation, by name, in the order of their records."""
         return {each["name"]: each for each in self.content["relations"]}
 
+    def records(self, name: str, size: int) -> Iterator[npt.NDArray[np.uint32]]:
+        """Yield the records of a relation, at most ``size`` at a time. One without records has one empty block."""
+        names = list(self.relations)
+        start = sum(self.relations[each]["m"] for each in names[: names.index(name)])
+        stop, before = start + self.relations[name]["m"], 0
+        if start == stop:
+            yield np.empty((0, 2), np.uint32)
+        for name in self.shards or [EDGES]:
+            file = regular(file_in(self.path, name))
+            there = file.stat().st_size // _RECORD
+            for first in range(max(start - before, 0), min(stop - before, there), size):
+                count = min(first + size, stop - before, there) - first
+                yield np.fromfile(file, "<u4", 2 * count, offset=first * _RECORD).reshape(-1, 2)
+            before += there
+
     def vocabularies(self) -> tuple[dict[str, dict[str, list[Any]]], dict[str, dict[str, list[Any]]]]:
         """Return the values of the columns of categories, by type and by relation, in the order of their codes."""
         return (
@@ -250,12 +270,20 @@ class GraphDirectory:
     def labels(self, name: str) -> list[Any] | None:
         """Return the label of each class of a type, if they were text."""
         entry = next(each for each in self.content["types"] if each["name"] == name)
-        labels = entry.get("labels")
-        return labels and categories_in(self.file_of_type(name, CATEGORIES)).get(labels["column"])
+        return _classes(entry, self.file_of_type(name, CATEGORIES))
+
+    def labels_of_relation(self, name: str) -> list[Any] | None:
+        """Return the label of each class of a relation, if they were text."""
+        return _classes(self.relations[name], self.file_of_relation(name, CATEGORIES))
 
     def damaged(self, what: str) -> GraphFormatError:
         """Return the refusal of a directory that contradicts itself."""
         return GraphFormatError(f"{shown(self.path)}: {what}. {ANEW}")
+
+
+def _classes(entry: Mapping[str, Any], file: Path) -> list[Any] | None:
+    labels = entry.get("labels")
+    return labels and categories_in(file).get(labels["column"])
 
 
 def categories_in(file: Path) -> dict[str, list[Any]]:
@@ -278,6 +306,16 @@ OF_VERTICES = {
 }
 """The files of a type, by the parameter of ``save`` that takes them."""
 
+OF_RELATIONS = {
+    "edge_features": "features.npy",
+    "edge_labels": "labels.npy",
+    "edge_label_splits": "split.npz",
+}
+"""The files of a relation, by the parameter of ``save`` that takes them."""
+
+_RECORD = 8
+"""Bytes of a record."""
+
 _NO_TIME = np.iinfo(np.int64).min
 _BLOCK = 1 << 20
 
@@ -289,9 +327,11 @@ def found_in(folder: Path, typed: TypedRanges | None) -> dict[str, Any]:
     """
     types = [""] if typed is None else [each.name for each in typed.types]
     relations = [""] if typed is None else typed.names
-    features = RELATION_FILES["features.npy"] if len(relations) == 1 else "features.npy"
+    of_relations = {
+        name: RELATION_FILES[file] if len(relations) == 1 else file for name, file in OF_RELATIONS.items()
+    }
     found: dict[str, Any] = {name: _files(folder, "types", types, file) for name, file in OF_VERTICES.items()}
-    found["edge_features"] = _files(folder, "relations", relations, features)
+    found |= {name: _files(folder, "relations", relations, file) for name, file in of_relations.items()}
     found["edge_times"] = _times_of(file_in(folder, f"{EDGES}.times.npy"), typed)
     there = {name: files for name, files in found.items() if files}
     return there if typed else {name: files[""] for name, files in there.items()}

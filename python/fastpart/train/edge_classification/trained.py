@@ -49,6 +49,10 @@ class TrainedEdges(TrainedModel):
     _predicted: ClassVar[tuple[Predicted, ...]] = ("classes", "logits")
     _of: ClassVar = "edges"
 
+    @property
+    def _relation(self) -> str:
+        return self.relation[1]
+
     def network(self) -> EdgeNetwork:
         """Return encoder and head with the weights of the best epoch, in evaluation mode."""
         network = edge_network(self.task, self.options)
