@@ -19,11 +19,10 @@ from ..core.parameters import StrPath
 from ..core.rows import rows_of
 from ..errors import ParameterError
 from .convert import refuse_input
+from .given_splits import Facts, Pairs, pairs_of
 from .graph import Graph, graph_of_records
-from .held_out import Facts, Pairs, pairs_of
 from .opening import open_graph
-from .sidecars import Sidecar
-from .staging import RAW, beside, staged
+from .sidecars import RAW, Sidecar, beside, staged
 from .types import TypedRanges
 
 _BLOCK = 1 << 20

@@ -24,7 +24,7 @@ from ..core.parsing import damaged, mapped
 from ..core.protocols import Assignment
 from ..errors import ParameterError
 from ..graphs.graph_directory import GraphDirectory
-from ..graphs.staging import beside
+from ..graphs.sidecars import beside
 from ..graphs.tables import write_table
 from ..partitions.partition import EdgePartition
 from .loading import open_partition

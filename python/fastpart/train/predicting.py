@@ -20,7 +20,7 @@ from ..core.options import RunOptions
 from ..core.pairs import among
 from ..core.parameters import shown
 from ..errors import GraphWarning, ParameterError, warn
-from ..graphs.staging import beside
+from ..graphs.sidecars import beside
 from ..partitions.partition import PartitionSource, directory_of
 from ..partitions.seeds import vertex_ids
 from ..partitions.types import range_of_type

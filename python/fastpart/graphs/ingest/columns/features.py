@@ -12,7 +12,7 @@ import numpy as np
 from ....core.frames import pl
 from ....core.notes import log
 from ....errors import CapacityError, GraphFormatError, ParameterError
-from ...embedded_columns import MOST_EMBEDDED, default_dim
+from ...graph_directory import MOST_EMBEDDED, default_dim
 from ..schema import Column
 from ..tables import TableReader
 from . import kinds

@@ -1,4 +1,7 @@
-"""The files that a source of edges names: what they are, and their content unpacked."""
+"""The files that a source of edges names: what they are, and their content unpacked.
+
+:func:`recognised_files` tells what a path, a list of paths or a URL is.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +15,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, Literal, cast
 
-from ... import _core
-from ...core import parameters
-from ...core.folders import leads_out
-from ...core.frames import before_polars_threads, pl
-from ...core.parameters import shown
-from ...core.parsing import damaged
-from ...core.text_files import refuse_expanding
-from ...errors import FastpartError, GraphFormatError, ParameterError, code
-from ..sidecars import Sidecar
+from .. import _core
+from ..core.folders import leads_out
+from ..core.frames import before_polars_threads, pl
+from ..core.parameters import path, shown
+from ..core.parsing import damaged
+from ..core.text_files import refuse_expanding
+from ..errors import FastpartError, GraphFormatError, ParameterError, code
+from .graph_directory import MARKER
+from .sidecars import Sidecar
+from .sources import Given
 
 Kind = Literal["text", "metis", "matrix", "npy", "binedgelist", "parquet", "raw"]
 
@@ -87,6 +91,46 @@ def is_standard_input(source: Any) -> bool:
     return isinstance(source, str) and source == "-"
 
 
+def is_url(source: Any) -> bool:
+    """Return whether a source is a URL."""
+    return isinstance(source, str) and re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", source) is not None
+
+
+def recognised_files(source: Any, given: Given) -> Path | Files | str:
+    """Return what is named: a file of raw records, a graph directory, files to convert, a URL or ``-``."""
+    if is_standard_input(source) or is_url(source):
+        return str(source)
+    if isinstance(source, list | tuple) and len(source) == 1:
+        source = source[0]
+    if not isinstance(source, list | tuple):
+        file = path("graph", source)
+        if (file / MARKER).is_file():
+            for name in ("columns", "comments"):
+                given.refuse(name, f"{shown(file)} is a graph directory")
+            return file
+        if given.dtype is not None or _is_raw(file):
+            given.refuse("comments", f"{shown(file)} holds raw records. It applies to text")
+            for name in ("columns", "relabel"):
+                given.refuse(name, f"{shown(file)} holds raw records. `fastpart convert` relabels these")
+            if isinstance(given.weights, int) and given.weights is not False:
+                raise ParameterError(f"weights: {shown(file)} has no columns. Pass a .npy or an array")
+            return file
+    if given.dtype is not None:
+        raise ParameterError("dtype: applies to a raw file. Leave it out for several files")
+    return files_of("graph", source)
+
+
+def _is_raw(file: Path) -> bool:
+    """Return whether a file is read in place, or refused as one that is. A folder or a glob is not."""
+    if file.is_dir():
+        return False
+    if not os.path.lexists(file):
+        return not re.search(_GLOB, str(file))
+    if not file.is_file():
+        return True
+    return Sidecar.of(file) is not None or (packing(file) is None and kind_of(file) in ("raw", "npy"))
+
+
 def files_of(parameter: str, source: Any) -> Files:
     """Return the files that a path, a glob, a folder or a list of these names.
 
@@ -95,20 +139,20 @@ def files_of(parameter: str, source: Any) -> Files:
     if isinstance(source, list | tuple):
         found = [file for each in source for file in files_of(parameter, each).files]
         return Files(tuple(found))
-    path = parameters.path(parameter, source)
+    place = path(parameter, source)
     if re.match(r"[a-z][a-z0-9+.-]*://", os.fsdecode(source)):
         raise ParameterError(
             f"{parameter}: {shown(os.fsdecode(source))} is a URL, and stands alone. {_ONE_URL}"
         )
-    if path.is_dir():
-        return Files(_in_folder(path), path)
-    if not os.path.lexists(path) and (pattern := _glob(path)):
+    if place.is_dir():
+        return Files(_in_folder(place), place)
+    if not os.path.lexists(place) and (pattern := _glob(place)):
         if not (matches := [file for file in pattern if file.is_file()]):
-            raise FileNotFoundError(errno.ENOENT, "no file matches", str(path))
+            raise FileNotFoundError(errno.ENOENT, "no file matches", str(place))
         for file in matches:
-            _refuse_outside(file, _root_of(path))
+            _refuse_outside(file, _root_of(place))
         return Files(tuple(sorted(matches, key=os.fsencode)))
-    return Files((path,), path)
+    return Files((place,), place)
 
 
 def _glob(path: Path) -> Iterator[Path] | None:
