@@ -10,10 +10,11 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import IO, Any, Literal, cast
+from typing import Any, Literal, cast
 
 from .. import _core
 from ..core.folders import leads_out
@@ -260,7 +261,6 @@ def unpacked(files: Files, folder: Path, memory_limit: int | None) -> Iterator[F
 
     Errors name the files that the user gave.
     """
-    import shutil
     import tempfile  # here, because its import is slow
 
     packed = {file: how for file in files.files if (how := packing(file))}
@@ -268,16 +268,13 @@ def unpacked(files: Files, folder: Path, memory_limit: int | None) -> Iterator[F
     for file, how in packed.items():
         if how == "zstd":
             refuse_expanding(os.fspath(file), memory_limit)
-    into = Path(tempfile.mkdtemp(prefix=".unpacked-", dir=folder)) if packed else None
-    try:
+    copied = partial(tempfile.TemporaryDirectory, prefix=".unpacked-", dir=folder, ignore_cleanup_errors=True)
+    with copied() if packed else nullcontext("") as into:
         for number, (file, how) in enumerate(packed.items()):
-            copies[file] = _unpack(file, how, into / str(number), files.name_of(file))  # type: ignore[operator]
+            copies[file] = _unpack(file, how, Path(into, str(number)), files.name_of(file))
             names[copies[file]] = files.name_of(file)
         with renamed(names):
             yield replace(files, files=tuple(copies.get(file, file) for file in files.files), names=names)
-    finally:
-        if into is not None:
-            shutil.rmtree(into, ignore_errors=True)
 
 
 def _unpack(file: Path, how: str, into: Path, name: str) -> Path:
@@ -285,54 +282,32 @@ def _unpack(file: Path, how: str, into: Path, name: str) -> Path:
     into.mkdir()
     target = into / (file.stem if file.suffix in PACKED else file.name)
     with target.open("xb") as written:
-        for block in blocks(file, how, name):
+        for block in _blocks(file, how, name):
             written.write(block)
     return target
 
 
-def blocks(file: Path, how: str | None, name: str) -> Iterator[bytes]:
-    """Yield the content of a file, unpacked."""
-    if how == "zstd":
-        before_polars_threads(f"{name}: a zstd file")
-        with damaged_as(file, name, how):
-            for batch in pl.scan_lines(file).collect_batches(maintain_order=True):
-                yield ("\n".join(batch.to_series().to_list()) + "\n").encode()
-        return
-    with damaged_as(file, name, how or "plain"), file.open("rb") as opened:
-        reader = _reader(opened, how)
-        while block := reader.read(_BLOCK):
-            yield block
+def _blocks(file: Path, how: str, name: str) -> Iterator[bytes]:
+    """Yield the content of a file, unpacked. Errors of the packing name the file."""
+    import bz2
+    import lzma  # here, because few need them
 
-
-@contextmanager
-def damaged_as(file: Path, name: str, how: str) -> Iterator[None]:
-    """Name the file and its packing in errors of what unpacks it."""
     try:
         with damaged(file, f"the {how} data are damaged or cut off. Fetch the file again"):
-            yield
-    except EOFError:
-        raise GraphFormatError(f"{name}: the {how} data are cut off. Fetch the file again") from None
+            if how == "zstd":
+                before_polars_threads(f"{name}: a zstd file")
+                for batch in pl.scan_lines(file).collect_batches(maintain_order=True):
+                    yield ("\n".join(batch.to_series().to_list()) + "\n").encode()
+                return
+            with bz2.open(file) if how == "bzip2" else lzma.open(file) as reader:
+                while block := reader.read(_BLOCK):
+                    yield block
     except OSError as error:
         if error.errno is not None:
             raise
         raise GraphFormatError(
             f"{name}: the {how} data are damaged ({error}). Fetch the file again"
         ) from None
-
-
-def _reader(opened: IO[bytes], how: str | None) -> IO[bytes]:
-    import bz2
-    import gzip
-    import lzma  # here, because few need them
-
-    match how:
-        case "bzip2":
-            return cast(IO[bytes], bz2.open(opened))
-        case "xz":
-            return cast(IO[bytes], lzma.open(opened))
-        case "gzip":
-            return cast(IO[bytes], gzip.open(opened))
-    return opened
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, Unpack
+from typing import Any, NamedTuple, Protocol, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -196,15 +196,14 @@ class Graph:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._origin is None:
-            return graph_of_records, (self._source.block(0, self.num_edges), *self._known)
+            return graph_of_records, (self._source.block(0, self.num_edges), self._known)
         self.check_unchanged()
         return self._origin.reduced(self)
 
     @property
-    def _known(self) -> tuple[Any, ...]:
-        """The arguments of :func:`graph_of_records` beside the records."""
-        typed = self._typed, self._types_checked
-        return self.num_vertices, self.directedness, self.notes, self._identity, self._weights, typed
+    def _known(self) -> Known:
+        known = self.num_vertices, self.directedness, self.notes, self._identity
+        return Known(*known, self._weights, self._typed, self._types_checked)
 
     def check_unchanged(self) -> None:
         """Raise :class:`EdgeFileChangedError` if the file changed since it was opened."""
@@ -319,7 +318,7 @@ def _open_columns(columns: Columns, given: Given, run: RunOptions) -> Graph:
 def _open_file(file: Path, given: Given, run: RunOptions, remedy: str | None) -> Graph:
     notes = []
     given = replace(given, dtype=id_type(given.dtype))
-    beside = sidecar = Sidecar.read(file)
+    found = sidecar = Sidecar.read(file)
     if sidecar is not None and not sidecar.fits(file):
         expected = f"{sidecar.m} records of {sidecar.dtype}"
         notes.append(
@@ -327,19 +326,20 @@ def _open_file(file: Path, given: Given, run: RunOptions, remedy: str | None) ->
             "is ignored"
         )
         sidecar = None
-    typed = None
+    typed, hint = None, remedy
     if sidecar is not None:
-        stated: dict[str, Any] = {
-            "dtype": sidecar.dtype,
-            "num_vertices": sidecar.n,
-            "directedness": sidecar.directedness,
-        }
+        beside = shown(Sidecar.beside(file))
+        stated = {"dtype": sidecar.dtype, "num_vertices": sidecar.n, "directedness": sidecar.directedness}
         for name, value in stated.items():
-            _agree(file, name, getattr(given, name), value)
-        given, typed = replace(given, **stated), sidecar.typed
-    found, described = weights_beside(file, beside) if given.weights is None else (given.weights, None)
-    weights = _weights_of(found)
-    core = core_of(file, given, weights, run, typed is not None, remedy or _remedy(file, sidecar))
+            if (other := getattr(given, name)) not in (None, value):
+                raise ParameterError(f"{name}: {other!r}, but {beside} says {value!r}. Correct one of them")
+        given, typed = replace(given, **cast(Any, stated)), sidecar.typed
+        hint = remedy or f"{beside} says n = {sidecar.n}. One of both files is damaged. Write them again"
+    weights_given, described = given.weights, None
+    if weights_given is None:
+        weights_given, described = weights_beside(file, found)
+    weights = _weights_of(weights_given)
+    core = core_of(file, given, weights, run, typed is not None, hint)
     weights = weights and weights.measured(core, run)
     if weights is not None and described:
         weights = weights.described(described, file)
@@ -408,19 +408,29 @@ def _source_of(weights: Weights | None) -> Path | npt.NDArray[np.uint32] | None:
     return None if weights is None else weights.source
 
 
-def _remedy(file: Path, sidecar: Sidecar | None) -> str | None:
-    """Return what helps where an id is too large for the number of vertices in a sidecar."""
-    if sidecar is None:
-        return None
-    return (
-        f"{shown(Sidecar.beside(file))} says n = {sidecar.n}. One of both files is damaged. Write them again"
-    )
-
-
 def _directory_of(file: Path) -> Path | None:
     """Return the graph directory of a file of edges."""
     found = file.name == EDGES and content_of(file.parent / MARKER)
     return GraphDirectory(file.parent).path if found else None
+
+
+class Known(NamedTuple):
+    """A graph without its records."""
+
+    num_vertices: int
+    directedness: Directedness
+    notes: tuple[str, ...] = ()
+    identity: tuple[int, str] | None = None
+    weights: Weights | None = None
+    typed: TypedRanges | None = None
+    types_checked: bool = False
+    """Whether the ends of the records are of the types of their relations."""
+
+    def graph(self, core: _core.EdgeSource, file: Path | None = None) -> Graph:
+        """Return the graph with its records."""
+        graph = Graph(core, self.directedness, file, weights=self.weights, typed=self.typed)
+        graph.notes, graph._identity, graph._types_checked = self.notes, self.identity, self.types_checked
+        return graph
 
 
 class Origin(Protocol):
@@ -447,7 +457,7 @@ class _Files:
     reopen: Callable[..., Graph]
 
     def reduced(self, graph: Graph) -> tuple[Any, ...]:
-        return self.reopen, (self, *graph._known)
+        return self.reopen, (self, graph._known)
 
     def arguments(self) -> dict[str, Any]:
         return {"source": self.path, **self.given.of_records}
@@ -458,14 +468,7 @@ def _states_of(files: Sequence[Path]) -> tuple[State, ...]:
     return tuple((state.st_size, state.st_mtime_ns, ends) for state, ends in found)
 
 
-def _reopened_directory(
-    origin: _Files,
-    n: int,
-    directedness: str,
-    notes: tuple[str, ...],
-    identity: tuple[int, str] | None,
-    *_: Any,
-) -> Graph:
+def _reopened_directory(origin: _Files, known: Known) -> Graph:
     """Open the directory of a pickled graph, if its files are still the same."""
     directory = GraphDirectory(Path(origin.path))
     if _states_of([directory.path / name for name in directory.shards]) != origin.states:
@@ -473,32 +476,23 @@ def _reopened_directory(
             f"{shown(origin.path)}: its files changed after the graph was pickled. Open it again by {REOPENING}"
         )
     graph = _open_shards(directory, origin.given, RunOptions())
-    graph._identity = identity
+    graph._identity = known.identity
     return graph
 
 
-def _reopened(
-    origin: _Files,
-    n: int,
-    directedness: Directedness,
-    notes: tuple[str, ...],
-    identity: tuple[int, str] | None,
-    weights: Weights | None,
-    typed: tuple[TypedRanges | None, bool],
-) -> Graph:
+def _reopened(origin: _Files, known: Known) -> Graph:
     """Open the file of a pickled graph, if it is still the same one."""
-    file = Path(origin.path)
+    file, identity, weights = Path(origin.path), known.identity, known.weights
     (now,), (then,) = _states_of([file]), origin.states
     if now[0] != then[0] or (now != then and identity is None):
         change = f"{now[0]} bytes, then {then[0]}" if now[0] != then[0] else "written since"
         raise EdgeFileChangedError(
             f"{shown(file)}: the file changed after the graph was pickled ({change}). Open it again by {REOPENING}"
         )
-    given = replace(origin.given, num_vertices=n, max_vertices=None)
-    core = core_of(file, given, weights, RunOptions(), typed[0] is not None)
-    graph = Graph(core, directedness, file, weights=weights, typed=typed[0])
-    graph.notes, graph._origin, graph._types_checked = notes, origin, typed[1]
-    graph.directory = _directory_of(file)
+    given = replace(origin.given, num_vertices=known.num_vertices, max_vertices=None)
+    core = core_of(file, given, weights, RunOptions(), known.typed is not None)
+    graph = known._replace(identity=None if now != then else identity).graph(core, file)
+    graph._origin, graph.directory = origin, _directory_of(file)
     changed = "records" if now != then and graph.identify() != identity else ""
     if weights is not None and weights.measured(core, RunOptions()) != weights:
         changed = changed or "weights"
@@ -506,38 +500,20 @@ def _reopened(
         raise EdgeFileChangedError(
             f"{shown(file)}: the {changed} changed after the graph was pickled. Open the file again by {REOPENING}"
         )
-    graph._identity = identity
     return graph
 
 
-def graph_of_records(
-    records: npt.NDArray[np.uint32],
-    n: int,
-    directedness: Directedness,
-    notes: tuple[str, ...] = (),
-    identity: tuple[int, str] | None = None,
-    weights: Weights | None = None,
-    typed: tuple[TypedRanges | None, bool] = (None, False),
-) -> Graph:
-    """Return the graph of an array. ``typed`` also says whether the ends of its records are of their types."""
+def graph_of_records(records: npt.NDArray[np.uint32], known: Known) -> Graph:
+    """Return the graph of an array of shape (m, 2)."""
     core = _core.EdgeSource.columns(
-        records[:, 0],
-        records[:, 1],
-        num_vertices=n,
+        *(records[:, 0], records[:, 1]),
+        num_vertices=known.num_vertices,
         max_vertices=None,
-        weights=_source_of(weights),
+        weights=_source_of(known.weights),
         options=RunOptions(),
-        by_relation=typed[0] is not None,
+        by_relation=known.typed is not None,
     )
-    graph = Graph(core, directedness, None, weights=weights, typed=typed[0])
-    graph.notes, graph._identity, graph._types_checked = notes, identity, typed[1]
-    return graph
-
-
-def _agree(file: Path, name: str, given: object, stored: object) -> None:
-    if given is not None and given != stored:
-        beside = shown(Sidecar.beside(file))
-        raise ParameterError(f"{name}: {given!r}, but {beside} says {stored!r}. Correct one of them")
+    return known.graph(core)
 
 
 def weighted_by_relation(graph: Graph, given: Any, options: RunOptions) -> Graph:
