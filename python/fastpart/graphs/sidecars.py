@@ -15,7 +15,7 @@ import msgspec
 from .. import _core
 from ..core.notes import log
 from ..core.options import RunOptions
-from ..core.outputs import Owner, new_folder
+from ..core.outputs import Owner, folder_beside
 from ..core.parameters import Directedness, IdType, regular, shown
 from ..core.parsing import Count, checked_object, conform, json_object
 from ..errors import GraphFormatError, ParameterError, arg
@@ -199,7 +199,7 @@ def _staged(target: Path, writes: Sequence[str], run: RunOptions) -> Iterator[Pa
     listed = _listed(target)
     own = _own(target, listed or [], run)
     _refuse_foreign(target, writes, own if listed is None else ["json", *own])
-    with new_folder(beside(target, "staged"), keep=False) as inside:
+    with folder_beside(target) as inside:
         yield inside / target.name
         new = _list(inside / target.name, run)
         if Sidecar.beside(inside / target.name).exists():
