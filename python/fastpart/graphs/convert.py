@@ -180,11 +180,15 @@ def convert(
         raise ParameterError("num_vertices: relabelled graphs have no isolated vertices")
     run, target = run_options(**options), parameters.path("out", out)
     if not is_standard_input(source):
-        return convert_files(files_of("source", source), target, how, run)
-    import tempfile  # here, because its import is slow
+        known, graph = convert_files(files_of("source", source), target, how, run)
+    else:
+        import tempfile  # here, because its import is slow
 
-    with tempfile.TemporaryDirectory(dir=run.tmp_dir) as folder:
-        return convert_files(spooled(Path(folder)), target, how, run)
+        with tempfile.TemporaryDirectory(dir=run.tmp_dir) as folder:
+            known, graph = convert_files(spooled(Path(folder)), target, how, run)
+    graph = open_records(target) if graph is None else graph
+    graph.remember(known.loops, known.checksum)
+    return graph
 
 
 @dataclass(frozen=True)
@@ -239,8 +243,11 @@ class How(Given):
     """The seed."""
 
 
-def convert_files(files: Files, target: Path, how: How, run: RunOptions) -> Graph:
-    """Convert files as :func:`convert` does."""
+def convert_files(
+    files: Files, target: Path, how: How, run: RunOptions
+) -> tuple[_core.Identity, Graph | None]:
+    """Convert files. Return loops and checksum, and the opened graph if the output is not raw."""
+    graph = None
     for origin in files.files:
         refuse_input(origin, target)
     only = files.files[0] if len(files.files) == 1 else None
@@ -281,10 +288,7 @@ def convert_files(files: Files, target: Path, how: How, run: RunOptions) -> Grap
     ids = beside(target, "ids.npy")
     if not how.relabel and ids.exists():
         log.info("%s does not belong to the new file", parameters.shown(ids))
-    if wanted == "raw":
-        graph = open_records(target)
-    graph.remember(converted.graph.loops, converted.graph.checksum)
-    return graph
+    return converted.graph, graph
 
 
 def _directedness(raw: Path, converted: _core.Converted) -> Directedness:
