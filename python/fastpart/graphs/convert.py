@@ -21,7 +21,7 @@ from . import parquet
 from .files import Files, Kind, files_of, is_standard_input, one_kind, renamed, spooled, unpacked
 from .graph import Graph, core_of, id_type, open_records
 from .sidecars import RAW, Sidecar, beside, staged, weights_beside
-from .sources import Given, mirrored
+from .sources import Arguments, mirrored
 from .tables import asked
 from .weights import Weights, scaled
 
@@ -226,7 +226,7 @@ def weight_source(given: int | str | Literal[False] | None, reordered: bool, fir
 
 
 @dataclass(frozen=True, kw_only=True)
-class How(Given):
+class How(Arguments):
     """The checked parameters of a conversion."""
 
     dtype: IdType | None = None
@@ -402,12 +402,12 @@ def write_weights(weights: Weights, file: Path, options: RunOptions) -> dict[str
         written.flush()
         os.fsync(written.fileno())
     weights = replace(weights, source=target)
-    return weights.measured(_weighted(file, weights, options, Given(dtype="u32")), options).description
+    return weights.measured(_weighted(file, weights, options, Arguments(dtype="u32")), options).description
 
 
-def _weighted(file: Path, weights: Weights, run: RunOptions, given: Given) -> _core.EdgeSource:
+def _weighted(file: Path, weights: Weights, run: RunOptions, given: Arguments) -> _core.EdgeSource:
     """Open records with weights, of any number of vertices."""
-    given = Given(dtype=given.dtype, layout=given.layout, num_vertices=2**32 - 1)
+    given = Arguments(dtype=given.dtype, layout=given.layout, num_vertices=2**32 - 1)
     return core_of(file, given, weights, run)
 
 

@@ -23,7 +23,7 @@ from .files import Files, one_kind, spooled, unpacked
 from .graph import REOPENING, Graph, open_records
 from .graph_directory import EDGES
 from .parquet import Remote, ids_of
-from .sources import Columns, Given
+from .sources import Arguments, Columns
 from .tables import Table
 from .weights import Weights
 
@@ -34,7 +34,7 @@ _COMPARED_LATER = (EDGES, Weights.beside(Path(EDGES)).name)
 """The records are compared by whatever reads all of them, and their weights when the graph is opened."""
 
 
-def open_converted(source: Path | Columns | Table | Files | str, given: Given, run: RunOptions) -> Graph:
+def open_converted(source: Path | Columns | Table | Files | str, given: Arguments, run: RunOptions) -> Graph:
     """Open a source that was recognised. Whatever holds no raw records is opened through its conversion."""
     if isinstance(source, Path | Columns):
         return open_records(source, given, run)
@@ -68,19 +68,19 @@ def open_converted(source: Path | Columns | Table | Files | str, given: Given, r
     return graph
 
 
-def _column(given: Given) -> int | str | bool | None:
+def _column(given: Arguments) -> int | str | bool | None:
     """Return the column of the weights, False for none, and None if they are not in a column."""
     weights = given.weights
     named = isinstance(weights, str) and not weights.endswith(".npy")
     return weights if named or isinstance(weights, int) else None
 
 
-def _separate(given: Given) -> Any:
+def _separate(given: Arguments) -> Any:
     """Return weights that are an array or a file, or None."""
     return given.weights if _column(given) is None else None
 
 
-def _key(named: Files | Remote, given: Given) -> dict[str, Any]:
+def _key(named: Files | Remote, given: Arguments) -> dict[str, Any]:
     if isinstance(named, Files):
         files = [[shown(os.path.abspath(file)), *state_of(file, changes=True)] for file in named.files]
     else:
@@ -91,12 +91,12 @@ def _key(named: Files | Remote, given: Given) -> dict[str, Any]:
     return {"version": _core.__version__, "files": files, "options": options}
 
 
-def _opened(stored: Stored, named: Path | None, given: Given, run: RunOptions) -> Graph:
+def _opened(stored: Stored, named: Path | None, given: Arguments, run: RunOptions) -> Graph:
     """Open what a conversion wrote, under the path that the user named."""
     ingested = (stored.folder / _GRAPH).is_dir()
     # Weights in a column lie beside the records.
     weights = False if _column(given) is False else _separate(given)
-    given = Given(io=given.io, weights=weights)
+    given = Arguments(io=given.io, weights=weights)
     graph = open_records(stored.folder / (_GRAPH if ingested else EDGES), given, run, stored.remedy)
     if ingested:
         back = code(
@@ -110,7 +110,7 @@ def _opened(stored: Stored, named: Path | None, given: Given, run: RunOptions) -
     return graph
 
 
-def _convert(named: Files | Remote, into: Path, given: Given, run: RunOptions) -> None:
+def _convert(named: Files | Remote, into: Path, given: Arguments, run: RunOptions) -> None:
     """Write the records of files to a folder."""
     column = _column(given)
     weights = column if isinstance(column, str) else None
@@ -146,7 +146,7 @@ def _convert(named: Files | Remote, into: Path, given: Given, run: RunOptions) -
             _tabulated(files, into, True, given, run)
 
 
-def _tabulated(files: Files, into: Path, names: bool, given: Given, run: RunOptions) -> None:
+def _tabulated(files: Files, into: Path, names: bool, given: Arguments, run: RunOptions) -> None:
     """Write the records of text as a table, and ingest it."""
     with tempfile.TemporaryDirectory(prefix=".table-", dir=into) as folder:
         table = Path(folder, "table.csv")
@@ -159,14 +159,14 @@ def _tabulated(files: Files, into: Path, names: bool, given: Given, run: RunOpti
         _ingest([str(table)], _ENDS, into, given, run, f"{files}: ", {"as": as_})
 
 
-def _said_of_text(given: Given) -> dict[str, Any]:
+def _said_of_text(given: Arguments) -> dict[str, Any]:
     """Return what the arguments say of text."""
     column, unsure = _column(given), _column(given) is None and given.columns is None
     named = {"columns": given.columns, "comments": given.comments, "unsure": unsure}
     return named | {"column": None if column is False else column}
 
 
-def _open_table(table: Table, given: Given, run: RunOptions) -> Graph:
+def _open_table(table: Table, given: Arguments, run: RunOptions) -> Graph:
     """Open a table whose ids are numbered, through a temporary folder that lives as long as the graph."""
     column = _column(given)
     frame = table.named_columns(column if isinstance(column, str) else None)
@@ -179,7 +179,7 @@ def _ingest(
     files: Any,
     ends: tuple[str, str],
     into: Path,
-    given: Given,
+    given: Arguments,
     run: RunOptions,
     where: str = "weights: ",
     kind: Mapping[str, str] | None = None,
@@ -221,7 +221,7 @@ class _Conversion:
 
     sources: list[str] | str
     path: Path | None
-    given: Given
+    given: Arguments
     key: dict[str, Any]
 
     def reduced(self, graph: Graph) -> tuple[Any, ...]:

@@ -25,7 +25,7 @@ from ..core.text_files import refuse_expanding
 from ..errors import FastpartError, GraphFormatError, ParameterError, code
 from .graph_directory import MARKER
 from .sidecars import Sidecar
-from .sources import Given
+from .sources import Arguments
 
 Kind = Literal["text", "metis", "matrix", "npy", "binedgelist", "parquet", "raw"]
 
@@ -97,7 +97,7 @@ def is_url(source: Any) -> bool:
     return isinstance(source, str) and re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", source) is not None
 
 
-def recognised_files(source: Any, given: Given) -> Path | Files | str:
+def recognised_files(source: Any, given: Arguments) -> Path | Files | str:
     """Return what is named: a file of raw records, a graph directory, files to convert, a URL or ``-``."""
     if is_standard_input(source) or is_url(source):
         return str(source)

@@ -30,7 +30,7 @@ from ..errors import (
 )
 from .graph_directory import EDGES, MARKER, GraphDirectory, file_in, id_tables
 from .sidecars import RECORD_BYTES, Sidecar, weights_beside
-from .sources import Columns, Given, as_ids, of_memory
+from .sources import Arguments, Columns, as_ids, of_memory
 from .types import Relation, TypedRanges, VertexType
 from .weights import Weights, by_relation, checked_relation_weights
 
@@ -201,9 +201,9 @@ class Graph:
         return self._origin.reduced(self)
 
     @property
-    def _known(self) -> Known:
+    def _known(self) -> GraphState:
         known = self.num_vertices, self.directedness, self.notes, self._identity
-        return Known(*known, self._weights, self._typed, self._types_checked)
+        return GraphState(*known, self._weights, self._typed, self._types_checked)
 
     def check_unchanged(self) -> None:
         """Raise :class:`EdgeFileChangedError` if the file changed since it was opened."""
@@ -265,7 +265,7 @@ class Graph:
 
 def open_records(
     source: Path | Columns,
-    given: Given | None = None,
+    given: Arguments | None = None,
     run: RunOptions | None = None,
     remedy: str | None = None,
     **named: Any,
@@ -275,7 +275,7 @@ def open_records(
     The arguments are ``given``, or ``named``. With a ``remedy``, which ends errors, the records of a file have to be
     those that its sidecar describes.
     """
-    given, run = given or Given(**named), run or RunOptions()
+    given, run = given or Arguments(**named), run or RunOptions()
     if isinstance(source, Columns):
         return _open_columns(source, given, run)
     if (source / MARKER).is_file():
@@ -284,11 +284,11 @@ def open_records(
 
 
 def open_directory(
-    folder: Path, run: RunOptions, given: Given | None = None, remedy: str | None = None
+    folder: Path, run: RunOptions, given: Arguments | None = None, remedy: str | None = None
 ) -> Graph:
     """Open a graph directory. Its records lie in one file, or in several that a cluster reads."""
     directory = GraphDirectory(folder)
-    given = replace(given or Given(), dtype=None)
+    given = replace(given or Arguments(), dtype=None)
     if not directory.shards:
         if not (folder / EDGES).is_file():
             raise directory.damaged(f"an incomplete graph directory, without {EDGES}")
@@ -300,7 +300,7 @@ def open_directory(
     return _open_shards(directory, given, run)
 
 
-def _open_columns(columns: Columns, given: Given, run: RunOptions) -> Graph:
+def _open_columns(columns: Columns, given: Arguments, run: RunOptions) -> Graph:
     weights = _weights_of(given.weights if columns.weights is None else columns.weights)
     with of_memory():
         core = _core.EdgeSource.columns(
@@ -315,7 +315,7 @@ def _open_columns(columns: Columns, given: Given, run: RunOptions) -> Graph:
     return Graph(core, directedness, None, weights=weights and weights.measured(core, run))
 
 
-def _open_file(file: Path, given: Given, run: RunOptions, remedy: str | None) -> Graph:
+def _open_file(file: Path, given: Arguments, run: RunOptions, remedy: str | None) -> Graph:
     notes = []
     given = replace(given, dtype=id_type(given.dtype))
     found = sidecar = Sidecar.read(file)
@@ -357,7 +357,7 @@ def _open_file(file: Path, given: Given, run: RunOptions, remedy: str | None) ->
     return graph
 
 
-def _open_shards(directory: GraphDirectory, given: Given, run: RunOptions) -> Graph:
+def _open_shards(directory: GraphDirectory, given: Arguments, run: RunOptions) -> Graph:
     folder, sidecar = directory.path, directory.sidecar
     files = [file_in(folder, name) for name in directory.shards]
     if missing := [file.name for file in files if not file.is_file()]:
@@ -386,7 +386,7 @@ def _open_shards(directory: GraphDirectory, given: Given, run: RunOptions) -> Gr
 
 def core_of(
     file: Path,
-    given: Given,
+    given: Arguments,
     weights: Weights | None,
     run: RunOptions,
     typed: bool = False,
@@ -414,8 +414,8 @@ def _directory_of(file: Path) -> Path | None:
     return GraphDirectory(file.parent).path if found else None
 
 
-class Known(NamedTuple):
-    """A graph without its records."""
+class GraphState(NamedTuple):
+    """The state of a graph beside its records."""
 
     num_vertices: int
     directedness: Directedness
@@ -452,7 +452,7 @@ class _Files:
     """The file or the graph directory of a graph, how it was opened, and the states of its files."""
 
     path: str
-    given: Given
+    given: Arguments
     states: tuple[State, ...]
     reopen: Callable[..., Graph]
 
@@ -468,7 +468,7 @@ def _states_of(files: Sequence[Path]) -> tuple[State, ...]:
     return tuple((state.st_size, state.st_mtime_ns, ends) for state, ends in found)
 
 
-def _reopened_directory(origin: _Files, known: Known) -> Graph:
+def _reopened_directory(origin: _Files, known: GraphState) -> Graph:
     """Open the directory of a pickled graph, if its files are still the same."""
     directory = GraphDirectory(Path(origin.path))
     if _states_of([directory.path / name for name in directory.shards]) != origin.states:
@@ -480,7 +480,7 @@ def _reopened_directory(origin: _Files, known: Known) -> Graph:
     return graph
 
 
-def _reopened(origin: _Files, known: Known) -> Graph:
+def _reopened(origin: _Files, known: GraphState) -> Graph:
     """Open the file of a pickled graph, if it is still the same one."""
     file, identity, weights = Path(origin.path), known.identity, known.weights
     (now,), (then,) = _states_of([file]), origin.states
@@ -503,7 +503,7 @@ def _reopened(origin: _Files, known: Known) -> Graph:
     return graph
 
 
-def graph_of_records(records: npt.NDArray[np.uint32], known: Known) -> Graph:
+def graph_of_records(records: npt.NDArray[np.uint32], known: GraphState) -> Graph:
     """Return the graph of an array of shape (m, 2)."""
     core = _core.EdgeSource.columns(
         *(records[:, 0], records[:, 1]),

@@ -13,7 +13,7 @@ from ..errors import ParameterError
 from .converted import open_converted
 from .files import names_files, recognised_files
 from .graph import Graph
-from .sources import Given, recognised_object
+from .sources import Arguments, recognised_object
 from .tables import asked
 
 
@@ -124,7 +124,7 @@ def open_graph(
     (3, 3)
     """
     run = run_options(**options)
-    given = Given(
+    given = Arguments(
         columns=asked(columns),
         comments=comments,
         relabel=relabel,

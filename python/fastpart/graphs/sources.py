@@ -40,7 +40,7 @@ ACCEPTED = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given:
+class Arguments:
     """The arguments of :func:`fastpart.open_graph` beside the source."""
 
     columns: Pair | None = None
@@ -115,7 +115,7 @@ class Columns:
         return "directed" if self.directed else "undirected"
 
 
-def recognised_object(source: Any, given: Given, run: RunOptions) -> tuple[Columns | Table, Given]:
+def recognised_object(source: Any, given: Arguments, run: RunOptions) -> tuple[Columns | Table, Arguments]:
     """Return the edges of an object, and the arguments that are left. A table holds ids that have to be numbered."""
     named = given.weights if isinstance(given.weights, str) else None
     table = table_of(source, _libraries(source), given.columns, named)

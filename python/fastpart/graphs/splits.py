@@ -20,7 +20,7 @@ from ..core.rows import rows_of
 from ..errors import ParameterError
 from .convert import refuse_input
 from .given_splits import Facts, Pairs, pairs_of
-from .graph import Graph, Known, graph_of_records
+from .graph import Graph, GraphState, graph_of_records
 from .opening import open_graph
 from .sidecars import RAW, Sidecar, beside, staged
 from .types import TypedRanges
@@ -148,7 +148,7 @@ def split_edges(
         held_out, typed = _split(opened, rule, pieces.append, run)
         records = np.concatenate(pieces)
         n, directedness = opened.num_vertices, opened.directedness
-        return EdgeSplits(graph_of_records(records, Known(n, directedness, typed=typed)), *held_out)
+        return EdgeSplits(graph_of_records(records, GraphState(n, directedness, typed=typed)), *held_out)
     if opened.path is not None:
         refuse_input(opened.path, target)
     with staged(target, [*RAW, "splits.npz"], run) as file:
@@ -171,7 +171,7 @@ def _split_by_time(
         for start, stop in pairwise([*range(0, graph.num_edges, _BLOCK), graph.num_edges])
     )
     if target is None:
-        training = graph_of_records(np.concatenate(list(records)), Known(n, graph.directedness))
+        training = graph_of_records(np.concatenate(list(records)), GraphState(n, graph.directedness))
         return EdgeSplits(training, **of_pairs, edge_times=edge_times)
     if graph.path is not None:
         refuse_input(graph.path, target)
