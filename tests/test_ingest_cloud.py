@@ -297,6 +297,12 @@ def test_open_graph_takes_a_url(lake, caplog):
         fp.open_graph("s3://lake/none.parquet")
 
 
+def test_the_column_of_weights_holds_no_ids_in_a_url(lake):
+    lake.put("weighted/a.parquet", pl.DataFrame({"a": [0, 1], "b": [1, 2], "w": [3, 4]}))
+    graph = fp.open_graph("s3://lake/weighted/", weights="w")
+    assert (graph.identify(), graph.weights.tolist()) == (fp.open_graph([[0, 1], [1, 2]]).identify(), [3, 4])
+
+
 def test_open_graph_takes_strings_from_a_url_and_a_lazy_frame(lake):
     frame = pl.DataFrame({"source": ["ann", "bob"], "target": ["bob", "eve"], "x": [1, 2]})
     lake.put("names/a.parquet", frame)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import fastpart as fp
 from fastpart.cli import main
 from fastpart.core.options import run_options
-from fastpart.graphs.relation_weights import weighted_by_relation
+from fastpart.graphs.graph import weighted_by_relation
 from random_typed import random_typed_graph, records_of, typed_graph
 from soaked import examples
 

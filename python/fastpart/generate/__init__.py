@@ -15,8 +15,7 @@ from ..core.options import Options, RunOptions, run_options, with_options
 from ..core.parameters import FeatureDtype, StrPath
 from ..graphs.graph import Graph
 from ..graphs.opening import open_graph
-from ..graphs.sidecars import Sidecar
-from ..graphs.staging import RAW, beside, staged
+from ..graphs.sidecars import RAW, Sidecar, beside, staged
 from .tables import typed
 
 __all__ = ["ba", "grid", "planted", "rmat", "typed"]

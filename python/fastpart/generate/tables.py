@@ -18,7 +18,7 @@ from ..core import parameters
 from ..core.folders import below
 from ..core.frames import before_polars_threads, pl
 from ..core.options import Options, RunOptions, run_options, with_options
-from ..core.outputs import Owner, new_folder, replaceable
+from ..core.outputs import output_folder
 from ..core.pairs import hashed, mixed
 from ..core.parameters import StrPath, shown
 from ..errors import ParameterError
@@ -119,10 +119,8 @@ def typed(
     run = run_options(**options)
     before_polars_threads(f"out: {shown(target)}")
     overwrite = parameters.flag("overwrite", overwrite)
-    with Owner(target):
-        owned = replaceable(target, MARKER, "", "a folder of generated tables", model.holds, overwrite)
-        with new_folder(target, owned) as folder:
-            _write(model, folder, run)
+    with output_folder(target, MARKER, "a folder of generated tables", model.holds, overwrite) as folder:
+        _write(model, folder, run)
     return target / SCHEMA
 
 

@@ -19,11 +19,10 @@ from ..core.parameters import StrPath
 from ..core.rows import rows_of
 from ..errors import ParameterError
 from .convert import refuse_input
-from .graph import Graph, graph_of_records
-from .held_out import Facts, Pairs, pairs_of
+from .given_splits import Facts, Pairs, pairs_of
+from .graph import Graph, GraphState, graph_of_records
 from .opening import open_graph
-from .sidecars import Sidecar
-from .staging import RAW, beside, staged
+from .sidecars import RAW, Sidecar, beside, staged
 from .types import TypedRanges
 
 _BLOCK = 1 << 20
@@ -149,7 +148,7 @@ def split_edges(
         held_out, typed = _split(opened, rule, pieces.append, run)
         records = np.concatenate(pieces)
         n, directedness = opened.num_vertices, opened.directedness
-        return EdgeSplits(graph_of_records(records, n, directedness, typed=(typed, False)), *held_out)
+        return EdgeSplits(graph_of_records(records, GraphState(n, directedness, typed=typed)), *held_out)
     if opened.path is not None:
         refuse_input(opened.path, target)
     with staged(target, [*RAW, "splits.npz"], run) as file:
@@ -172,7 +171,7 @@ def _split_by_time(
         for start, stop in pairwise([*range(0, graph.num_edges, _BLOCK), graph.num_edges])
     )
     if target is None:
-        training = graph_of_records(np.concatenate(list(records)), n, graph.directedness, typed=(None, False))
+        training = graph_of_records(np.concatenate(list(records)), GraphState(n, graph.directedness))
         return EdgeSplits(training, **of_pairs, edge_times=edge_times)
     if graph.path is not None:
         refuse_input(graph.path, target)
@@ -180,10 +179,7 @@ def _split_by_time(
         with file.open("wb") as opened:
             for block in records:
                 opened.write(block.tobytes())
-        written = open_graph(file, dtype="u32", num_vertices=n, directedness=graph.directedness)
-        Sidecar("u32", n, written.num_edges, graph.directedness, written.identify(run)[1]).write(file)
-        with beside(file, "splits.npz").open("wb") as opened:
-            np.savez(opened, **of_pairs)  # type: ignore[arg-type]  # arrays by name
+        _complete(graph, file, None, of_pairs, run)
         np.save(beside(file, "times.npy"), edge_times)
     return EdgeSplits(open_graph(target), **of_pairs, edge_times=edge_times)
 
@@ -258,13 +254,20 @@ def _write(graph: Graph, rule: _Shares | _Listed, file: Path, run: RunOptions) -
     """Write the training records with their sidecar, and the held-out pairs."""
     with file.open("wb") as opened:
         held_out, typed = _split(graph, rule, lambda block: opened.write(block.tobytes()), run)
+    _complete(graph, file, typed, {"val": held_out[0], "test": held_out[1]}, run)
+    return held_out
+
+
+def _complete(
+    graph: Graph, file: Path, typed: TypedRanges | None, of_pairs: dict[str, Ids], run: RunOptions
+) -> None:
+    """Write the sidecar of the training records, and the held-out pairs."""
     n = graph.num_vertices
     written = open_graph(file, dtype="u32", num_vertices=n, directedness=graph.directedness)
     checksum = written.identify(run)[1]
     Sidecar("u32", n, written.num_edges, graph.directedness, checksum, typed=typed).write(file)
     with beside(file, "splits.npz").open("wb") as opened:
-        np.savez(opened, val=held_out[0], test=held_out[1])
-    return held_out
+        np.savez(opened, **of_pairs)  # type: ignore[arg-type]  # arrays by name
 
 
 def _split(

@@ -18,9 +18,9 @@ from ..core.options import Options, RunOptions, run_options, with_options
 from ..core.parameters import sized
 from ..core.protocols import tables
 from ..errors import MemoryBudgetError, ParameterError, arg
+from ..graphs.given_splits import of_type, splits_by_type, typed_splits
 from ..graphs.graph import Graph
 from ..graphs.opening import open_graph
-from ..graphs.vertex_splits import of_type, splits_by_type, typed_splits
 from ..partitions.loader_options import EpochOptions, Fanouts
 from ..partitions.part_rows import typed_of
 from ..partitions.partition import (

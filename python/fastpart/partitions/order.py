@@ -18,12 +18,10 @@ from ..core.parameters import StrPath
 from ..core.parsing import mapped
 from ..core.protocols import facts
 from ..errors import ParameterError
-from ..graphs.convert import refuse_input
-from ..graphs.convert import weights as record_weights
+from ..graphs.convert import refuse_input, write_weights
 from ..graphs.graph import Graph
 from ..graphs.opening import open_graph
-from ..graphs.sidecars import Sidecar
-from ..graphs.staging import RAW, beside, staged
+from ..graphs.sidecars import RAW, Sidecar, beside, staged
 from .partition import VertexPartition
 from .partitioners.refining import start_of
 
@@ -216,7 +214,7 @@ def order(
         ordered_by = _ordered if given.types is None else _ordered_by_type
         first, result = ordered_by(given, file, parts, k, seed, run)
         written, weights = result.graph, given._weights
-        description = None if weights is None else record_weights.write(weights, file, run)
+        description = None if weights is None else write_weights(weights, file, run)
         Sidecar(
             "u32", written.n, written.m, given.directedness, written.checksum, description, typed=given._typed
         ).write(file)

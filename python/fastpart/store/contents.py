@@ -16,8 +16,8 @@ from ..core.outputs import held
 from ..core.rows import Rows, rows_of
 from ..core.vertex_rows import rows_of_records, rows_of_vertices
 from ..errors import FastpartError, ParameterError
-from ..graphs.embedded_columns import embedded_beside
-from ..graphs.held_out import Pairs
+from ..graphs.given_splits import Pairs
+from ..graphs.graph_directory import embedded_beside
 from ..graphs.types import TypedRanges
 from ..partitions.saved import SavedData
 from .coding import Features, stored_features

@@ -18,13 +18,12 @@ from .. import _core
 from ..core import parameters
 from ..core.frames import before_polars_threads, pl
 from ..core.options import Options, with_options
-from ..core.outputs import Owner, new_folder, replaceable
+from ..core.outputs import Owner, folder_beside, output_folder
 from ..core.parameters import StrPath, regular, shown
 from ..core.parsing import damaged, mapped
 from ..core.protocols import Assignment
 from ..errors import ParameterError
 from ..graphs.graph_directory import GraphDirectory
-from ..graphs.staging import beside
 from ..graphs.tables import write_table
 from ..partitions.partition import EdgePartition
 from .loading import open_partition
@@ -344,8 +343,7 @@ def _write_file(directory: GraphDirectory, found: _Result, target: Path) -> None
 def _write_folder(directory: GraphDirectory, found: _Result, target: Path, overwrite: bool) -> None:
     """Write a table for each type."""
     holds = [f"the column {found.column}"]
-    owned = replaceable(target, MARKER, "", "a folder of restored tables", holds, overwrite)
-    with new_folder(target, owned) as folder:
+    with output_folder(target, MARKER, "a folder of restored tables", holds, overwrite) as folder:
         files = {name: f"{name}.parquet" for name in directory.types}
         for name, file in files.items():
             write_table(folder / file, _schema(directory, found, name), _table(directory, found, name))
@@ -371,6 +369,6 @@ def _staged(target: Path) -> Iterator[Path]:
     """Yield a file in a folder beside the target, whose name it gets in the end."""
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
-    with new_folder(beside(target, "staged"), keep=False) as folder:
+    with folder_beside(target) as folder:
         yield folder / target.name
         os.replace(folder / target.name, target)

@@ -18,7 +18,7 @@ from .. import _core
 from ..core.inputs import known_of
 from ..core.parameters import shown
 from ..errors import GraphFormatError, ParameterError, arg, code
-from ..graphs.embedded_columns import EmbeddedColumn, embedded_in
+from ..graphs.graph_directory import EmbeddedColumn, embedded_in
 from ..partitions.part_files import MANIFEST
 from ..partitions.partition import Partition, PartitionSource, VertexPartition, directory_of
 from ..partitions.parts import PartData, VertexPartData

@@ -14,13 +14,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from .. import _core
 from ..core import parameters
 from ..core.options import RunOptions
+from ..core.outputs import folder_beside
 from ..core.pairs import among
 from ..core.parameters import shown
 from ..errors import GraphWarning, ParameterError, warn
-from ..graphs.staging import beside
 from ..partitions.partition import PartitionSource, directory_of
 from ..partitions.seeds import vertex_ids
 from ..partitions.types import range_of_type
@@ -198,9 +197,7 @@ def scratch(target: Path | None, tmp_dir: Path | None) -> Iterator[tuple[Path, P
             temporary = tempfile.TemporaryDirectory(prefix="fastpart-", dir=tmp_dir)
             folders.append(Path(stack.enter_context(temporary)))
         if target is not None:
-            atomic = _core.AtomicDir(beside(target, "staged"))
-            stack.callback(atomic.discard)
-            folders.append(Path(atomic.path))
+            folders.append(stack.enter_context(folder_beside(target)))
         yield folders[-1], folders[0]
 
 

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..graphs.embedded_columns import Embedded, EmbeddedColumn
+from ..graphs.graph_directory import Embedded, EmbeddedColumn
 from ..partitions.types import ONLY_TYPE, EdgeKey, relation_fanouts
 
 TALLY = 4

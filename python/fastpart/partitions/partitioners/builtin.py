@@ -19,8 +19,9 @@ from ...core.options import NAMES, run_options, with_options
 from ...core.outputs import owning
 from ...core.vertex_tables import numbers_of_vertices
 from ...errors import ParameterError, arg
+from ...graphs.graph import weighted_by_relation
 from ...graphs.opening import open_graph
-from ...graphs.relation_weights import checked_relation_weights, weighted_by_relation
+from ...graphs.weights import checked_relation_weights
 from ...machines.partitioning import Place, partition_on
 from ..documents import document, signature
 from ..partition import Partition

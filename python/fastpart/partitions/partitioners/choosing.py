@@ -16,10 +16,10 @@ from ...core.outputs import owning
 from ...core.parameters import Of, StrPath, fanouts_of
 from ...core.vertex_tables import InOrder, numbers_of_vertices
 from ...errors import ParameterError, arg
-from ...graphs.graph import Graph
+from ...graphs.given_splits import training_vertices
+from ...graphs.graph import Graph, weighted_by_relation
 from ...graphs.opening import open_graph
-from ...graphs.relation_weights import checked_relation_weights, weighted_by_relation
-from ...graphs.vertex_splits import training_vertices
+from ...graphs.weights import checked_relation_weights
 from ...machines.engine import Engine
 from ...machines.starting import at_place
 from ..partition import EdgePartition, VertexPartition

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from ...errors import arg
-from ...graphs.relation_weights import checked_relation_weights
+from ...graphs.weights import checked_relation_weights
 from ...partitions.partition import PartitionSource
 from ...partitions.types import range_of_type
 from ..embedding_table import NEW_EMBEDDINGS, files_of

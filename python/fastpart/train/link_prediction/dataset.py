@@ -16,7 +16,7 @@ from ...core.pairs import among
 from ...core.parameters import StrPath, path, shown
 from ...core.parsing import mapped
 from ...errors import ParameterError, arg, code
-from ...graphs.held_out import pairs_of
+from ...graphs.given_splits import pairs_of
 from ...graphs.types import TypedRanges
 from ...loading.links import edges_of
 from ...partitions.part_rows import typed_of

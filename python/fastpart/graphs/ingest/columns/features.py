@@ -12,7 +12,7 @@ import numpy as np
 from ....core.frames import pl
 from ....core.notes import log
 from ....errors import CapacityError, GraphFormatError, ParameterError
-from ...embedded_columns import MOST_EMBEDDED, default_dim
+from ...graph_directory import MOST_EMBEDDED, default_dim
 from ..schema import Column
 from ..tables import TableReader
 from .rows import Array, Mask, Piece, is_list, is_number, is_text, kind_in_files, lists, only, scalars
