@@ -79,6 +79,7 @@ class Driver(driver.Driver):
         if self._hard is not None:
             self.decisive["hard_negatives"] = [digest_of(self._hard), options.num_hard_negatives]
         self.task = dataset.encoder_task(options)
+        self._of_all = options.embeddings is not None and not dataset.has_types
         self.make = network_with(options.decoder, len(dataset.predicted))
         self.example = torch.zeros(2), torch.zeros(2)
         if options.temporal is not None:
@@ -91,7 +92,7 @@ class Driver(driver.Driver):
     def prepare(self, launch: Launch, stack: ExitStack) -> None:
         """Note the files of learned rows, and hand over the table of hard negatives."""
         entries = learned_files(self.task.learned, self.dataset.partition.k)
-        if self.options.embeddings is not None:
+        if self._of_all:
             entries = [EMBEDDINGS, NEW_EMBEDDINGS, *files_of(self.dataset.partition.k)]
         if entries:
             launch.once(lambda: launch.folder.add(entries))
@@ -101,7 +102,7 @@ class Driver(driver.Driver):
     def finished(self, launch: Launch, trained: TrainedModel) -> TrainedLinks:
         """Return the result with its learned rows."""
         learned = None
-        if self.options.embeddings is not None:
+        if self._of_all:
             file = launch.folder.path / EMBEDDINGS
             learned = np.load(file, mmap_mode=None if trained.out is None else "r")
         if self.task.learned:
@@ -125,8 +126,8 @@ class Driver(driver.Driver):
         stored = max(of_type[0].feature_bytes for of_type in dataset.types.values())
         resident = min(options.resident or 0, n * stored)
         learned = number_bytes(options) * width * part * (3 * parts + 3)
-        learned += 4 * part * (self.task.features if width else 0)
-        if dataset.has_types:
+        learned += 4 * part * max(self.task.input_widths(0).values()) * bool(width)
+        if dataset.has_types and not width:
             learned = 4 * number_bytes(options) * options.hidden * dataset.rows_learned * parts
             learned //= dataset.partition.k
         return [
@@ -146,7 +147,7 @@ class Driver(driver.Driver):
             Need(
                 "embeddings and their Adam",
                 learned,
-                f"a smaller {arg('hidden')}" if dataset.has_types else f"smaller {arg('embeddings')}",
+                f"smaller {arg('embeddings')}" if width else f"a smaller {arg('hidden')}",
             ),
             Need("known edges of candidates", self._known_edges(n), f"fewer {arg('candidates')}"),
             Need(

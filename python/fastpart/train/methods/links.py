@@ -64,8 +64,8 @@ def links(source: PartitionSource, options: LinkOptions) -> TrainedLinks:
         How many of them an edge gets, with replacement.
     embeddings : int, optional
         Width of a learnable row of each vertex, the encoder's input behind the features, if there are any. The worker
-        that owns a part has its rows. Only rows that a step used are changed, by Adam. In a graph with types leave it
-        out: rows of types without features are learned, as wide as ``hidden``.
+        that owns a part has its rows. Only rows that a step used are changed, by Adam. Without it, types without
+        features have learned rows as wide as ``hidden``.
     candidates : int
         Vertices that the target of each validation and test pair is ranked among, of its type, sampled once. All if
         there are no more.
