@@ -62,10 +62,6 @@ class Driver(driver.Driver):
                 f"example {arg('embeddings', 64)}, or save the partition with {arg('features')}"
             )
         if options.temporal is not None:
-            if dataset.has_types:
-                raise ParameterError(
-                    "temporal: links are predicted in graphs without types only, where times count. Leave it out"
-                )
             refuse_look_ahead(dataset)
         count = number_of_workers(dataset.partition.k, options.workers, options)
         super().__init__(method, options, dataset, count, options.workers)

@@ -10,7 +10,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ...loading.timed_edges import EarlierVertices
 from ...partitions.seeds import rank_of_part
 from ...partitions.types import ONLY_TYPE, EdgeKey, edge_keys
 from ..clock import SYNCHRONISING, Clock
@@ -77,9 +76,14 @@ class Worker(mini_batches.Worker):
             edge_fetching=self._steps.edge_fetching,
             learned=of_all,
         )
-        timed = options.temporal is not None and "times" in dataset.manifest
-        known = EarlierVertices.of_all(dataset.partition) if timed else None
-        self._scorer = Scorer(dataset, self._inference, self._owned, options.candidates, options.seed, known)
+        self._scorer = Scorer(
+            dataset,
+            self._inference,
+            self._owned,
+            options.candidates,
+            options.seed,
+            options.temporal is not None,
+        )
         if names := self._of_all or dataset.task.learned:
             self._learned = LearnedRows(
                 dataset.partition,

@@ -105,10 +105,10 @@ def links(source: PartitionSource, options: LinkOptions) -> TrainedLinks:
     A worker holds its batches, the network, 50 bytes per training edge of all workers, and 16 bytes per number of the
     learned rows of its parts. While an epoch begins it takes about 100 bytes more per edge and negative of its own.
 
-    With ``temporal``, which is for graphs without types, each edge is trained on with what was there before its first
-    record, and its negatives are vertices that were there. Scores stay exact, and do not look ahead: the held-out pairs
-    must be split by time (``fastpart.split_edges(graph, times=...)``), so that all edges of the directory came before
-    them. Candidates are the vertices that were there before.
+    With ``temporal`` each edge is trained on with what was there before its first record, and its negatives are
+    vertices that were there. Scores stay exact, and do not look ahead: the held-out pairs must be split by time
+    (``fastpart.split_edges(graph, times=...)``), so that all edges of the directory came before them. Candidates are
+    the vertices that were there before. In a graph with types the relations that are predicted need times.
 
     Learned rows are saved with the checkpoints, in ``embeddings`` in the output folder. A resumed training equals one
     that was never interrupted, bit for bit.
