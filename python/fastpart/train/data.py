@@ -39,7 +39,7 @@ from ..store import open_partition
 from ..store.manifest import CATEGORIES
 from .graphs.kernels import CPU
 from .graphs.rows import alone
-from .local_graph import LocalGraph, features_of, graph_of, typed_graph_of
+from .local_graph import LocalGraph, features_of, graph_of, in_order, typed_graph_of, whole_typed_graph
 from .options import Options
 from .scores import Task, TypedTask
 
@@ -389,6 +389,37 @@ class Dataset(AnyDataset[VertexPartData]):
         """The in-edges of each relation in each part."""
         return {key: of_relation(self.partition, key[1]) for key in edge_keys(self.partition)}
 
+    def whole(self, device: torch.device = CPU) -> LocalGraph:
+        """Return the whole graph on a device. Local ids are global ids, in a graph with types within the type."""
+        if not self.has_types:
+            return super().whole(device)
+        features = {
+            name: torch.empty(len(range_of_type(self.partition, name)), width)
+            for name, width in self.task.input_widths(0).items()
+        }
+        for name, of_parts in self.types.items():
+            for rows in of_parts:
+                features[name][rows.inner - rows.type.first] = torch.from_numpy(
+                    np.array(rows.features, np.float32)
+                )
+        like = self.task.example()[1]
+        labels = torch.empty((len(self.targets), *like.shape[1:]), dtype=like.dtype)
+        splits: dict[str, list[Ids]] = {name: [] for name in SPLITS}
+        for part in self.partition.parts:
+            ids = self.labelled(part).inner - self.targets.start
+            labels[ids] = self.labels(part)
+            for name, chosen in self.splits(part).items():
+                splits[name].append(ids[chosen.numpy()])
+        return LocalGraph(
+            whole_typed_graph(self.partition, device),
+            {name: rows.to(device) for name, rows in features.items()},
+            labels.to(device),
+            {name: torch.from_numpy(np.sort(np.concatenate(pieces))) for name, pieces in splits.items()},
+            np.array(self.targets),
+            len(self.targets),
+            device,
+        )
+
     def part(self, index: int, device: torch.device = CPU) -> LocalGraph:
         """Return a part with its halo and the halo's features, on a device."""
         parts = self.partition.parts
@@ -445,7 +476,7 @@ class Dataset(AnyDataset[VertexPartData]):
         for part in self.partition.parts:
             edges = self._own_edges(part)
             pieces.append((np.diff(part.indptr[: part.num_inner + 1]), part.vertices[part.indices[:edges]]))
-        return _in_order(np.concatenate([part.inner for part in self.partition.parts]), pieces)
+        return in_order(np.concatenate([part.inner for part in self.partition.parts]), pieces)
 
 
 def task_over_types(partition: VertexPartition, returned: tuple[str, ...], **outputs: Any) -> TypedTask:
@@ -475,16 +506,3 @@ def categories_of(manifest: Mapping[str, Any]) -> dict[str, dict[str, EmbeddedCo
     )
     known = {name: each[CATEGORIES] for name, each in entries.items() if CATEGORIES in each}
     return {name: embedded_in(each, MANIFEST) for name, each in known.items()}
-
-
-def _in_order(order: Ids, pieces: list[tuple[Ids, Ids]]) -> tuple[Ids, Ids, Ids]:
-    """Sort rows by ascending vertex, and return the places of their items, too.
-
-    The rows of all pieces together belong to the vertices ``order``.
-    """
-    counts = np.concatenate([counts for counts, _ in pieces])
-    starts = np.concatenate(([0], np.cumsum(counts)))
-    row_of = np.argsort(order)
-    indptr = np.concatenate(([0], np.cumsum(counts[row_of])))
-    places = np.arange(indptr[-1]) + np.repeat(starts[row_of] - indptr[:-1], counts[row_of])
-    return indptr, np.concatenate([indices for _, indices in pieces])[places], places
