@@ -216,35 +216,41 @@ class AnyDataset(ABC, Generic[AnyPart]):
         }
 
     def whole(self, device: torch.device = CPU) -> LocalGraph:
-        """Return the whole graph on a device. Local ids are global ids."""
-        n = int(self.manifest["n"])
-        features = np.empty((n, self.task.features), np.float32)
-        degree = np.zeros(n, np.int64)
-        like = self.task.example()[1]
+        """Return the whole graph on a device. Local ids are global ids, in a graph with types within the type."""
+        n, first, like = len(self.targets), self.targets.start, self.task.example()[1]
         labels = torch.empty((n, *like.shape[1:]), dtype=like.dtype)
         times = np.zeros(n, np.int64)
         splits: dict[str, list[Ids]] = {name: [] for name in SPLITS}
         for part in self.partition.parts:
+            ids = (self.labelled(part).inner if self.has_types else part.vertices) - first
             own = np.flatnonzero(self.own(part))
-            ids = part.vertices[own]
-            times[ids] += 1
-            features[ids], degree[ids] = part.features[own], part.degree[own]
-            labels[ids] = self.labels(part)[own]
+            times[ids[own]] += 1
+            labels[ids[own]] = self.labels(part)[own]
             for name, chosen in self.splits(part).items():
-                splits[name].append(part.vertices[chosen.numpy()])
+                splits[name].append(ids[chosen.numpy()])
         if np.any(times != 1):
             vertex = int(np.flatnonzero(times != 1)[0])
             raise GraphFormatError(
-                f"{shown(self.path)}: vertex {vertex} belongs to {times[vertex]} parts instead of 1"
+                f"{shown(self.path)}: vertex {first + vertex} belongs to {times[vertex]} parts instead of 1"
             )
         chosen_ids = {
             name: torch.from_numpy(np.sort(np.concatenate(pieces))) for name, pieces in splits.items()
         }
-        vertices = np.arange(n)
+        graph, features = self._whole(device)
+        return LocalGraph(graph, features, labels.to(device), chosen_ids, np.array(self.targets), n, device)
+
+    def _whole(self, device: torch.device) -> tuple[Any, Any]:
+        """Return the in-edges and the features of the whole graph on a device."""
+        n = int(self.manifest["n"])
+        features = np.empty((n, self.task.features), np.float32)
+        degree = np.zeros(n, np.int64)
+        for part in self.partition.parts:
+            own = np.flatnonzero(self.own(part))
+            ids = part.vertices[own]
+            features[ids], degree[ids] = part.features[own], part.degree[own]
         indptr, sources, places = self._rows()
-        graph = graph_of(indptr, sources, degree, vertices, device, self._edge_attr(places))
-        rows = torch.from_numpy(features).to(device)
-        return LocalGraph(graph, rows, labels.to(device), chosen_ids, vertices, n, device)
+        graph = graph_of(indptr, sources, degree, np.arange(n), device, self._edge_attr(places))
+        return graph, torch.from_numpy(features).to(device)
 
     def _refuse_incomplete(self) -> None:
         missing = [name for name in ("features", "labels") if name not in self.manifest]
@@ -389,36 +395,19 @@ class Dataset(AnyDataset[VertexPartData]):
         """The in-edges of each relation in each part."""
         return {key: of_relation(self.partition, key[1]) for key in edge_keys(self.partition)}
 
-    def whole(self, device: torch.device = CPU) -> LocalGraph:
-        """Return the whole graph on a device. Local ids are global ids, in a graph with types within the type."""
+    def _whole(self, device: torch.device) -> tuple[Any, Any]:
+        """Return the in-edges and the features of the whole graph on a device, by relation and by type."""
         if not self.has_types:
-            return super().whole(device)
-        features = {
-            name: torch.empty(len(range_of_type(self.partition, name)), width)
-            for name, width in self.task.input_widths(0).items()
-        }
+            return super()._whole(device)
+        features = {}
         for name, of_parts in self.types.items():
-            for rows in of_parts:
-                features[name][rows.inner - rows.type.first] = torch.from_numpy(
-                    np.array(rows.features, np.float32)
-                )
-        like = self.task.example()[1]
-        labels = torch.empty((len(self.targets), *like.shape[1:]), dtype=like.dtype)
-        splits: dict[str, list[Ids]] = {name: [] for name in SPLITS}
-        for part in self.partition.parts:
-            ids = self.labelled(part).inner - self.targets.start
-            labels[ids] = self.labels(part)
-            for name, chosen in self.splits(part).items():
-                splits[name].append(ids[chosen.numpy()])
-        return LocalGraph(
-            whole_typed_graph(self.partition, device),
-            {name: rows.to(device) for name, rows in features.items()},
-            labels.to(device),
-            {name: torch.from_numpy(np.sort(np.concatenate(pieces))) for name, pieces in splits.items()},
-            np.array(self.targets),
-            len(self.targets),
-            device,
-        )
+            rows = np.empty(
+                (len(range_of_type(self.partition, name)), self.task.input_widths(0)[name]), np.float32
+            )
+            for part in of_parts:
+                rows[part.inner - part.type.first] = part.features
+            features[name] = torch.from_numpy(rows).to(device)
+        return whole_typed_graph(self.partition, device), features
 
     def part(self, index: int, device: torch.device = CPU) -> LocalGraph:
         """Return a part with its halo and the halo's features, on a device."""
