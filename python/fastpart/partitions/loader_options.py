@@ -165,7 +165,8 @@ class MakingOptions(OptionGroup):
     neighbourhood : callable, optional
         A sampler of your own, for ``scheduled=True``: ``neighbourhood(seeds, epoch, step)`` gets the rows of the
         seeds, as in ``Batch.rows``, and returns a :class:`fastpart.loading.Sample` with a hop for each of
-        ``fanouts``. Several threads call it. It is for graphs without types.
+        ``fanouts``. Several threads call it. In a graph with types it gets the rows of the seeds of each type, and all
+        fields of the sample are lists, by type or relation.
     trace : fastpart.loading.Trace, optional
         Gets who did what when, for ``scheduled=True``. ``trace.save("trace.json")`` writes it for Chrome's trace
         viewer.

@@ -97,7 +97,7 @@ class Given:
         """Open the data of each type and relation. Without types, the graph has one of each."""
         pairs = self._given.edge_splits
         held_out = None if pairs is None else held_out_of(pairs, n, typed)
-        since = None if pairs is None or typed else held_out_from(pairs)
+        since = None if pairs is None else held_out_from(pairs)
         ranges = typed or TypedRanges.without_names(n, m, "directed")
         of_types, of_relations = dict[str, Data](), dict[str, Data]()
         for each in ranges.types:

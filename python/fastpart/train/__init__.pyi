@@ -62,6 +62,7 @@ def full(
     | Mapping[str, Sequence[int]]
     | Mapping[tuple[str, str, str], Sequence[int]]
     | None = None,
+    target: str | None = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,

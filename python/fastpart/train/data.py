@@ -39,7 +39,7 @@ from ..store import open_partition
 from ..store.manifest import CATEGORIES
 from .graphs.kernels import CPU
 from .graphs.rows import alone
-from .local_graph import LocalGraph, features_of, graph_of, typed_graph_of
+from .local_graph import LocalGraph, features_of, graph_of, in_order, typed_graph_of, whole_typed_graph
 from .options import Options
 from .scores import Task, TypedTask
 
@@ -216,35 +216,41 @@ class AnyDataset(ABC, Generic[AnyPart]):
         }
 
     def whole(self, device: torch.device = CPU) -> LocalGraph:
-        """Return the whole graph on a device. Local ids are global ids."""
-        n = int(self.manifest["n"])
-        features = np.empty((n, self.task.features), np.float32)
-        degree = np.zeros(n, np.int64)
-        like = self.task.example()[1]
+        """Return the whole graph on a device. Local ids are global ids, in a graph with types within the type."""
+        n, first, like = len(self.targets), self.targets.start, self.task.example()[1]
         labels = torch.empty((n, *like.shape[1:]), dtype=like.dtype)
         times = np.zeros(n, np.int64)
         splits: dict[str, list[Ids]] = {name: [] for name in SPLITS}
         for part in self.partition.parts:
+            ids = (self.labelled(part).inner if self.has_types else part.vertices) - first
             own = np.flatnonzero(self.own(part))
-            ids = part.vertices[own]
-            times[ids] += 1
-            features[ids], degree[ids] = part.features[own], part.degree[own]
-            labels[ids] = self.labels(part)[own]
+            times[ids[own]] += 1
+            labels[ids[own]] = self.labels(part)[own]
             for name, chosen in self.splits(part).items():
-                splits[name].append(part.vertices[chosen.numpy()])
+                splits[name].append(ids[chosen.numpy()])
         if np.any(times != 1):
             vertex = int(np.flatnonzero(times != 1)[0])
             raise GraphFormatError(
-                f"{shown(self.path)}: vertex {vertex} belongs to {times[vertex]} parts instead of 1"
+                f"{shown(self.path)}: vertex {first + vertex} belongs to {times[vertex]} parts instead of 1"
             )
         chosen_ids = {
             name: torch.from_numpy(np.sort(np.concatenate(pieces))) for name, pieces in splits.items()
         }
-        vertices = np.arange(n)
+        graph, features = self._whole(device)
+        return LocalGraph(graph, features, labels.to(device), chosen_ids, np.array(self.targets), n, device)
+
+    def _whole(self, device: torch.device) -> tuple[Any, Any]:
+        """Return the in-edges and the features of the whole graph on a device."""
+        n = int(self.manifest["n"])
+        features = np.empty((n, self.task.features), np.float32)
+        degree = np.zeros(n, np.int64)
+        for part in self.partition.parts:
+            own = np.flatnonzero(self.own(part))
+            ids = part.vertices[own]
+            features[ids], degree[ids] = part.features[own], part.degree[own]
         indptr, sources, places = self._rows()
-        graph = graph_of(indptr, sources, degree, vertices, device, self._edge_attr(places))
-        rows = torch.from_numpy(features).to(device)
-        return LocalGraph(graph, rows, labels.to(device), chosen_ids, vertices, n, device)
+        graph = graph_of(indptr, sources, degree, np.arange(n), device, self._edge_attr(places))
+        return graph, torch.from_numpy(features).to(device)
 
     def _refuse_incomplete(self) -> None:
         missing = [name for name in ("features", "labels") if name not in self.manifest]
@@ -400,6 +406,20 @@ class Dataset(AnyDataset[VertexPartData]):
         """The in-edges of each relation in each part."""
         return {key: of_relation(self.partition, key[1]) for key in edge_keys(self.partition)}
 
+    def _whole(self, device: torch.device) -> tuple[Any, Any]:
+        """Return the in-edges and the features of the whole graph on a device, by relation and by type."""
+        if not self.has_types:
+            return super()._whole(device)
+        features = {}
+        for name, of_parts in self.types.items():
+            rows = np.empty(
+                (len(range_of_type(self.partition, name)), self.task.input_widths(0)[name]), np.float32
+            )
+            for part in of_parts:
+                rows[part.inner - part.type.first] = part.features
+            features[name] = torch.from_numpy(rows).to(device)
+        return whole_typed_graph(self.partition, device), features
+
     def part(self, index: int, device: torch.device = CPU) -> LocalGraph:
         """Return a part with its halo and the halo's features, on a device."""
         parts = self.partition.parts
@@ -452,7 +472,7 @@ class Dataset(AnyDataset[VertexPartData]):
         for part in self.partition.parts:
             edges = self._own_edges(part)
             pieces.append((np.diff(part.indptr[: part.num_inner + 1]), part.vertices[part.indices[:edges]]))
-        return _in_order(np.concatenate([part.inner for part in self.partition.parts]), pieces)
+        return in_order(np.concatenate([part.inner for part in self.partition.parts]), pieces)
 
 
 def task_over_types(partition: VertexPartition, returned: tuple[str, ...], **outputs: Any) -> TypedTask:
@@ -482,16 +502,3 @@ def categories_of(manifest: Mapping[str, Any]) -> dict[str, dict[str, EmbeddedCo
     )
     known = {name: each[CATEGORIES] for name, each in entries.items() if CATEGORIES in each}
     return {name: embedded_in(each, MANIFEST) for name, each in known.items()}
-
-
-def _in_order(order: Ids, pieces: list[tuple[Ids, Ids]]) -> tuple[Ids, Ids, Ids]:
-    """Sort rows by ascending vertex, and return the places of their items, too.
-
-    The rows of all pieces together belong to the vertices ``order``.
-    """
-    counts = np.concatenate([counts for counts, _ in pieces])
-    starts = np.concatenate(([0], np.cumsum(counts)))
-    row_of = np.argsort(order)
-    indptr = np.concatenate(([0], np.cumsum(counts[row_of])))
-    places = np.arange(indptr[-1]) + np.repeat(starts[row_of] - indptr[:-1], counts[row_of])
-    return indptr, np.concatenate([indices for _, indices in pieces])[places], places

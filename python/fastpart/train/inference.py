@@ -34,7 +34,7 @@ from ..loading.remote import exchange_of
 from ..loading.rows.saved import RowFiles
 from ..partitions.part_rows import TypeData
 from ..partitions.parts import VertexPartData
-from ..partitions.seeds import rank_of_part
+from ..partitions.seeds import TypeVertices, rank_of_part
 from ..partitions.types import ONLY_TYPE, of_type, type_names
 from .blocks import Block, Blocks, VertexMask, Vertices, piece
 from .columns import StoredRows
@@ -42,7 +42,6 @@ from .data import SPLITS, Dataset
 from .graphs.kernels import CPU
 from .graphs.rows import Means, ScaledMeans, alone
 from .hops import Hops
-from .learned_rows import TypeVertices
 from .learning.metrics import Metrics, Scores
 from .means import MeansOfRows
 from .models import Network, TypedNetwork, takes_edge_attr

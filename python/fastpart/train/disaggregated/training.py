@@ -20,12 +20,11 @@ from ...loading.remote import fetching_of
 from ...loading.row_files import RowFiles
 from ...partitions.coding import Coding
 from ...partitions.loader_options import FetchingOptions
-from ...partitions.seeds import Ids, seeds_of
+from ...partitions.seeds import Ids, TypeVertices, seeds_of
 from ...partitions.types import edge_keys, of_relation, of_type, type_names
 from ..batches import VertexRows
 from ..data import Dataset
 from ..jobs.worker import Place
-from ..learned_rows import TypeVertices
 from ..method_options import ArmadaOptions
 from ..mini_batches import training
 from ..mini_batches.steps import Step, StepSource, step_of

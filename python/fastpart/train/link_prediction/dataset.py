@@ -15,12 +15,12 @@ from ...core.inputs import arrays_of
 from ...core.pairs import among
 from ...core.parameters import StrPath, path, shown
 from ...core.parsing import mapped
-from ...errors import ParameterError, arg, code
+from ...errors import ParameterError, code
 from ...graphs.given_splits import pairs_of
 from ...graphs.types import TypedRanges
 from ...loading.links import edges_of
 from ...partitions.part_rows import typed_of
-from ...partitions.types import ONLY_RELATION, EdgeKey, edge_keys, type_names
+from ...partitions.types import ONLY_RELATION, EdgeKey, edge_keys, rows_of_type, type_names
 from ..data import Dataset, categories_of, task_over_types
 from ..method_options import LinkOptions
 from ..scores import Task, TypedTask
@@ -207,16 +207,12 @@ class LinkDataset(RelationDataset):
         if not isinstance(known, TypedTask):
             width = known.features + (options.embeddings or 0)
             return replace(known, features=width, classes=options.hidden)
-        if options.embeddings is not None:
-            raise ParameterError(
-                "embeddings: it is for graphs without types. Types without features have learned rows as wide as "
-                f"{arg('hidden')}. Leave it out"
-            )
-        return self.task_of_ends(self.predicted, classes=options.hidden, multilabel=False)
+        outputs = {"classes": options.hidden, "embeddings": options.embeddings or 0, "multilabel": False}
+        return self.task_of_ends(self.predicted, **outputs)
 
-    def features_of(self, index: int) -> Iterator[npt.NDArray[np.float32]]:
-        """Yield the features of the inner vertices of a part, if there are any."""
-        features = self.partition.parts[index].features
+    def features_of(self, name: str, index: int) -> Iterator[npt.NDArray[np.float32]]:
+        """Yield the features of the inner vertices of a type in a part, if there are any."""
+        features = rows_of_type(self.partition.parts[index], name).features
         if features is not None:
             yield np.asarray(features, np.float32)
 

@@ -62,10 +62,6 @@ class Driver(LearningRows):
                 f"example {arg('embeddings', 64)}, or save the partition with {arg('features')}"
             )
         if options.temporal is not None:
-            if dataset.has_types:
-                raise ParameterError(
-                    "temporal: links are predicted in graphs without types only, where times count. Leave it out"
-                )
             refuse_look_ahead(dataset)
         count = number_of_workers(dataset.partition.k, options.workers, options)
         super().__init__(method, options, dataset, count, options.workers)
@@ -79,6 +75,7 @@ class Driver(LearningRows):
         if self._hard is not None:
             self.decisive["hard_negatives"] = [digest_of(self._hard), options.num_hard_negatives]
         self.task = dataset.encoder_task(options)
+        self._of_all = options.embeddings is not None and not dataset.has_types
         self.make = network_with(options.decoder, len(dataset.predicted))
         self.example = torch.zeros(2), torch.zeros(2)
         if options.temporal is not None:
@@ -91,7 +88,7 @@ class Driver(LearningRows):
     def prepare(self, launch: Launch, stack: ExitStack) -> None:
         """Note the files of learned rows, and hand over the table of hard negatives."""
         super().prepare(launch, stack)
-        if self.options.embeddings is not None:
+        if self._of_all:
             entries = [EMBEDDINGS, NEW_EMBEDDINGS, *files_of(self.dataset.partition.k)]
             launch.once(lambda: launch.folder.add(entries))
         if (table := self._hard) is not None:
@@ -100,7 +97,7 @@ class Driver(LearningRows):
     def finished(self, launch: Launch, trained: TrainedModel) -> TrainedLinks:
         """Return the result with its learned rows."""
         learned = None
-        if self.options.embeddings is not None:
+        if self._of_all:
             file = launch.folder.path / EMBEDDINGS
             learned = np.load(file, mmap_mode=None if trained.out is None else "r")
         return TrainedLinks(
@@ -120,7 +117,7 @@ class Driver(LearningRows):
         size = BatchSize.sampled(seeds, fanouts, n, edges)
         parts, own = -(-dataset.partition.k // workers), -(-training // workers)
         learned = number_bytes(options) * width * part * (3 * parts + 3)
-        learned += 4 * part * (self.task.features if width else 0)
+        learned += 4 * part * max(self.task.input_widths(0).values()) * bool(width)
         return [
             weights(options, self.task),
             *batches(
@@ -131,7 +128,7 @@ class Driver(LearningRows):
             Need("edges to train on", 50 * training + 100 * own * pairs, f"fewer {arg('num_negatives')}"),
             Need("hard negatives", 0 if self._hard is None else 80 * len(self._hard)),
             Need("embeddings and their Adam", learned, f"smaller {arg('embeddings')}"),
-            *self.learned_needs(parts),
+            *([] if width else self.learned_needs(parts)),
             Need("known edges of candidates", self._known_edges(n), f"fewer {arg('candidates')}"),
             Need(
                 "candidates", 16 * options.hidden * min(n, options.candidates), f"fewer {arg('candidates')}"

@@ -17,8 +17,8 @@ METHOD = Method(
     driver="fastpart.train.centralized.launch:Driver",
     worker="fastpart.train.centralized.training:Worker",
     over=None,
+    types=True,
     without={
-        "target": "",
         "workers": "it trains in one process. Train with sampled, or with sdt, to have several",
         "timeout": "it trains in one process, which waits for no other",
     },
@@ -37,10 +37,10 @@ def full(source: PartitionSource, options: TrainOptions) -> TrainedModel:
     ----------
     source : path
         A partition directory of vertices or of edges, saved with ``graph=``, ``features=``, ``labels=`` and
-        ``splits=``. The result does not depend on the parts.
+        ``splits=``. The result does not depend on the parts. In a graph with types all types need features.
     batch_size
-        Default: all at once, with all neighbours. Models that train on sampled graphs (``clustergcn``, ``graphsaint``)
-        by default take about a tenth in each graph.
+        Default: all at once, with all neighbours. Graphs with types take nothing else. Models that train on sampled
+        graphs (``clustergcn``, ``graphsaint``) by default take about a tenth in each graph.
 
     Returns
     -------
