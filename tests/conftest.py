@@ -112,7 +112,7 @@ def _imported_once():
     """
 
     def begin(module, arguments, environment, pipes, preloaded):
-        preloaded = preloaded or module == "fastpart.train.disaggregated"
+        preloaded = preloaded or module == "fastpart.train.methods.armada"
         return launch.begin(module, arguments, environment, pipes, preloaded)
 
     with pytest.MonkeyPatch.context() as patch:

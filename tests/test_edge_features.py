@@ -17,7 +17,7 @@ from fastpart.measures.ranking import Epoch  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.graphs.rows import Rows  # noqa: E402
 from fastpart.train.inference import Inference  # noqa: E402
-from fastpart.train.model_averaging import regroup  # noqa: E402
+from fastpart.train.methods.sdt import regroup  # noqa: E402
 from fastpart.train.models import build  # noqa: E402
 from fastpart.train.options import Options  # noqa: E402
 from fastpart.train.runs.run_folder import RunFolder  # noqa: E402

@@ -29,7 +29,7 @@ from fastpart.train.jobs.job import Job  # noqa: E402
 from fastpart.train.jobs.launch import Launch  # noqa: E402
 from fastpart.train.jobs.worker import Place  # noqa: E402
 from fastpart.train.method_options import SDTOptions  # noqa: E402
-from fastpart.train.model_averaging.training import Worker  # noqa: E402
+from fastpart.train.methods.sdt.worker import Worker  # noqa: E402
 from fastpart.train.models import build  # noqa: E402
 from fastpart.train.options import Options, TrainOptions  # noqa: E402
 from fastpart.train.registry import Method  # noqa: E402

@@ -12,8 +12,8 @@ from armada import settings_of  # noqa: E402
 from fastpart.core.options import RunOptions  # noqa: E402
 from fastpart.train import blocks, inference, memory, predicting  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
-from fastpart.train.disaggregated import launch  # noqa: E402
 from fastpart.train.inference import Inference  # noqa: E402
+from fastpart.train.methods.armada import driver  # noqa: E402
 from fastpart.train.models import build  # noqa: E402
 from fastpart.train.options import Options  # noqa: E402
 
@@ -181,7 +181,7 @@ def test_rows_with_8_bits_are_counted_as_they_are_where_they_move_and_decoded_in
     stated = {}
     for name, folder in {"plain": parts, "coded": planted(tmp_path, k=3, feature_dtype="int8")}.items():
         dataset = Dataset(folder)
-        workers, others = launch.needs(dataset, Options(hidden=8, fanouts=(4, 3)), settings)
+        workers, others = driver.needs(dataset, Options(hidden=8, fanouts=(4, 3)), settings)
         stated[name] = {need.what: need.size for need in [*workers, *others]}
     width, n = 8, 600
     fewer = 4 * width - (width + 8)  # bytes of a row

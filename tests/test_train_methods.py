@@ -110,11 +110,11 @@ fp.train.register(METHOD)
 
 def __getattr__(name):  # torch is imported by the training
     from dataclasses import replace
-    from fastpart.train.centralized import launch, training
-    class Worker(training.Worker):
+    from fastpart.train.methods.full import driver, worker
+    class Worker(worker.Worker):
         def __init__(self, dataset, options, place, state):
             super().__init__(dataset, replace(options, lr=options.rate * options.lr), place, state)
-    return {"Driver": launch.Driver, "Worker": Worker}[name]
+    return {"Driver": driver.Driver, "Worker": Worker}[name]
 """
 
 USE = """

@@ -9,10 +9,10 @@ from trainable import planted
 torch = pytest.importorskip("torch")
 
 from fastpart.train.data import Dataset  # noqa: E402
-from fastpart.train.full_graph.blocks.blocks import Blocks  # noqa: E402
-from fastpart.train.full_graph.blocks.exchange import BlocksExchange  # noqa: E402
-from fastpart.train.full_graph.trial import try_model  # noqa: E402
 from fastpart.train.method_options import SancusOptions  # noqa: E402
+from fastpart.train.methods.distgnn.blocks.blocks import Blocks  # noqa: E402
+from fastpart.train.methods.distgnn.blocks.exchange import BlocksExchange  # noqa: E402
+from fastpart.train.methods.distgnn.trial import try_model  # noqa: E402
 from fastpart.train.models import MODELS  # noqa: E402
 from fastpart.train.scores import Task  # noqa: E402
 

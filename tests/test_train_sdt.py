@@ -18,8 +18,8 @@ from fastpart.train.inference import Inference  # noqa: E402
 from fastpart.train.jobs.worker import Place  # noqa: E402
 from fastpart.train.learning.steps import batches_of  # noqa: E402
 from fastpart.train.method_options import SDTOptions  # noqa: E402
-from fastpart.train.model_averaging import averaging, regroup, sizing  # noqa: E402
-from fastpart.train.model_averaging.training import Worker  # noqa: E402
+from fastpart.train.methods.sdt import averaging, regroup, sizing  # noqa: E402
+from fastpart.train.methods.sdt.worker import Worker  # noqa: E402
 from fastpart.train.models import build  # noqa: E402
 from fastpart.train.options import Options  # noqa: E402
 from fastpart.train.runs.run_folder import RunFolder  # noqa: E402

@@ -31,8 +31,8 @@ _ABOUT_CODE = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, Imp
 
 _WAITING = (
     "/torch/distributed/",
-    "/fastpart/train/full_graph/wire.py",
-    "/fastpart/train/disaggregated/wire.py",
+    "/fastpart/train/methods/distgnn/wire.py",
+    "/fastpart/train/methods/armada/wire.py",
 )
 """Where processes wait for others. Work that is awaited later waits in our own file."""
 

@@ -17,9 +17,9 @@ from .registry import register as register
 
 # A module must not have the name of its function: importing it would replace the function in the package.
 _MODULES = {
-    "TrainedEdges": "edge_classification.trained",
-    "TrainedEmbeddings": "facts.trained",
-    "TrainedLinks": "link_prediction.trained",
+    "TrainedEdges": "methods.edges.trained",
+    "TrainedEmbeddings": "methods.embeddings.trained",
+    "TrainedLinks": "methods.links.trained",
     "TrainedModel": "runs.trained",
     "compare": "comparing",
     "open": "opening",

@@ -2,7 +2,7 @@
 
 The layers of :mod:`fastpart.train.models` use :class:`Neighbourhood` alone. So the same network trains on rows in
 memory (:mod:`.rows`: a graph, a part, a mini-batch), and over parts of the edges or blocks of rows
-(:mod:`.full_graph`).
+(:mod:`.methods.distgnn`).
 """
 
 from __future__ import annotations

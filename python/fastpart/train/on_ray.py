@@ -23,8 +23,8 @@ from .registry import loaded, names, of
 from .runs.run_folder import RAY, SCRATCH, RunFolder
 
 if TYPE_CHECKING:
-    from .facts.trained import TrainedEmbeddings
-    from .link_prediction.trained import TrainedLinks
+    from .methods.embeddings.trained import TrainedEmbeddings
+    from .methods.links.trained import TrainedLinks
     from .runs.trained import TrainedModel
 
 

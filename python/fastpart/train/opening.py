@@ -25,9 +25,9 @@ from .runs.trained import TrainedModel
 from .scores import task_of
 
 if TYPE_CHECKING:
-    from .edge_classification.trained import TrainedEdges
-    from .facts.trained import TrainedEmbeddings
-    from .link_prediction.trained import TrainedLinks
+    from .methods.edges.trained import TrainedEdges
+    from .methods.embeddings.trained import TrainedEmbeddings
+    from .methods.links.trained import TrainedLinks
 
 
 @called_well

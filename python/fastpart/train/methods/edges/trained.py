@@ -1,0 +1,83 @@
+"""The result of a training on labels of edges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ....core.options import RunOptions
+from ....core.parameters import shown
+from ....errors import ParameterError
+from ....partitions.partition import PartitionSource
+from ...memory import Need, evaluation, fitting, left_by
+from ...models.categories import match_categories
+from ...predicting import Chosen, OutputRows, Predicted, answers_of, reported, scratch
+from ...runs.trained import TrainedModel
+from .dataset import LabelledEdges
+from .outputs import EdgeNetwork, RecordOutputs, edge_network
+
+
+@dataclass(frozen=True)
+class TrainedEdges(TrainedModel):
+    """A model trained on labels of edges. It has all of :class:`TrainedModel`, of records in place of vertices."""
+
+    _predicted: ClassVar[tuple[Predicted, ...]] = ("classes", "logits")
+    _of: ClassVar = "edges"
+
+    def network(self) -> EdgeNetwork:
+        """Return encoder and head with the weights of the best epoch, in evaluation mode."""
+        network = edge_network(self.task, self.options)
+        network.load_state_dict(self.weights)
+        return network.eval()
+
+    def _outputs(
+        self,
+        source: PartitionSource,
+        outputs: Predicted,
+        target: Path | None,
+        run: RunOptions,
+        wanted: Any = None,
+    ) -> npt.NDArray[Any]:
+        dataset = LabelledEdges(source)
+        self._refuse_other(dataset)
+        network = self.network()
+        match_categories(network, self.task, dataset.task, dataset.path)
+        parts, task = dataset.partition.parts, self.task
+        chosen = Chosen.of(wanted, range(int(dataset.manifest["m"])), "edges")
+        numbers = 2 if outputs == "classes" and not task.multilabel else task.classes
+        records = 24 * int(dataset.manifest["m"])
+        result = Need("the result", 0 if target else 4 * numbers * chosen.count, "out=, a file")
+        needed = [*evaluation(dataset, self.options, 1), Need("places of records", records), result]
+        free = left_by(needed, run)
+        fits = fitting(dataset, self.options, free)
+        with scratch(target, run.tmp_dir) as (folder, layers_in):
+            rows = OutputRows(chosen, None if target is None else folder / target.name, "record")
+            own = list(range(len(parts)))
+            found = RecordOutputs(dataset, own, layers_in, self.options.layers, None, fits, free // 2)
+            ids = [dataset.labelled(part).ids for part in parts]
+            records_of = found.wanted(lambda part: np.flatnonzero(chosen.mask(ids[part])))
+            wanted_ids = [each[chosen.mask(each)] for each in ids]
+            for part, block, logits in reported(found.of_records(network, records_of), chosen.count, run):
+                defined = task.defined(logits)
+                answers = answers_of(logits, defined, task) if outputs == "classes" else logits.numpy()
+                rows.put(wanted_ids[part][block], answers, defined)
+            return rows.moved(target)
+
+    def _refuse_other(self, dataset: LabelledEdges) -> None:
+        """Refuse a directory with other features of vertices or of edges."""
+        for name, what in {"features": "features", "edge_features": "features of edges"}.items():
+            there, known = getattr(dataset.task, name), getattr(self.task, name)
+            if there != known:
+                raise ParameterError(
+                    f"source: {shown(dataset.path)} has {there} {what}, but the model was trained on {known}"
+                )
+
+
+def opened(trained: TrainedModel, noted: Mapping[str, Any]) -> TrainedEdges:
+    """Return the result of a training that was kept."""
+    return TrainedEdges(**vars(trained))
