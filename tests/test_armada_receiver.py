@@ -36,7 +36,7 @@ from fastpart.train.methods.armada.messages import (  # noqa: E402
 )
 from fastpart.train.methods.armada.receiver import Peer  # noqa: E402
 from fastpart.train.methods.armada.settings import Source  # noqa: E402
-from fastpart.train.seeds import mixed  # noqa: E402
+from fastpart.train.options import mixed  # noqa: E402
 
 K, EPOCHS, SIZE = 5, 2, 70
 

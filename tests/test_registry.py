@@ -79,7 +79,7 @@ RUST, PYTHON = Path(__file__).parents[1] / "rust", Path(fp.__file__).parent
 
 CHOSEN = {
     "partitions/partitioners/candidates.py",  # what `partition` chooses from
-    "train/pairing.py",  # what trainings are compared over
+    "train/comparing.py",  # what trainings are compared over
     "train/methods/sdt/regroup.py",
     "partitions/documents.py",  # the graph of `update` is another one
     "partitions/partitioners/refining.py",

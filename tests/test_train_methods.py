@@ -1,5 +1,6 @@
 """The methods of training: a record each, a signature and a docstring from what they share, and methods of users."""
 
+import importlib.util
 import inspect
 import re
 import subprocess
@@ -13,6 +14,16 @@ import fastpart as fp
 from fastpart.core.option_groups import OptionGroup, entries_of, split
 from fastpart.train import options, registry
 from fastpart.train.registry import METHODS, of
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_what_users_call_is_the_function_whatever_is_imported(name):
+    pytest.importorskip("torch")
+    importlib.import_module(of(name).driver.partition(":")[0])
+    assert getattr(fp.train, name) is of(name).function
+    assert importlib.util.find_spec(f"fastpart.train.{name}") is None, (
+        "importing it would replace the function"
+    )
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -14,7 +14,7 @@ from fastpart.train.methods.distgnn.blocks.blocks import Blocks  # noqa: E402
 from fastpart.train.methods.distgnn.blocks.exchange import BlocksExchange  # noqa: E402
 from fastpart.train.methods.distgnn.trial import try_model  # noqa: E402
 from fastpart.train.models import MODELS  # noqa: E402
-from fastpart.train.scores import Task  # noqa: E402
+from fastpart.train.models.scores import Task  # noqa: E402
 
 REFUSED = dict.fromkeys(("gat", "gatv2", "transformer"), "constant matrix of the edges") | dict.fromkeys(
     ("clustergcn", "graphsaint"), "needs sampled graphs"

@@ -20,7 +20,7 @@ from ...core.frames import before_polars_threads
 from ...core.parameters import shown
 from ...core.parsing import Count, conform
 from ...errors import GraphFormatError
-from ..learning.validation import BROKEN, UNSCORED, is_better
+from ..learning.metrics import BROKEN, UNSCORED, is_better
 from ..options import Options
 from .run_folder import BEST, CHECKPOINT, TABLE, RunFolder
 from .weight_files import Weights, content_of, weights_in

@@ -25,7 +25,7 @@ from ...core.parameters import StrPath, shown
 from ...core.parsing import Count, checked_object, json_object
 from ...errors import GraphFormatError, ParameterError, arg
 from ...store.saving import refuse_unwritable
-from ..file_names import EMBEDDINGS
+from ..learned_rows import EMBEDDINGS
 from .identity import earlier
 from .weight_files import weights_in
 

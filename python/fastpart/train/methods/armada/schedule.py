@@ -10,7 +10,7 @@ import numpy as np
 
 from ....partitions.seeds import Ids, Seeds, owner_of
 from ...method_options import Order
-from ...seeds import mixed
+from ...options import mixed
 
 ORDERS: tuple[Order, ...] = get_args(Order)
 

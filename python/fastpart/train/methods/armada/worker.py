@@ -22,10 +22,10 @@ from ....partitions.coding import Coding
 from ....partitions.loader_options import FetchingOptions
 from ....partitions.seeds import Ids, seeds_of
 from ....partitions.types import edge_keys, of_relation, of_type, type_names
-from ...batches import VertexRows
 from ...data import Dataset
-from ...jobs.worker import Place
+from ...jobs.job import Place
 from ...learned_rows import TypeVertices
+from ...learning.batches import VertexRows
 from ...method_options import ArmadaOptions
 from ...ranks import rank, world_size
 from ..sampled import worker as sampled

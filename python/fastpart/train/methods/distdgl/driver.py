@@ -9,15 +9,14 @@ from ....partitions.partition import PartitionSource, directory_of
 from ....runtime.environment import refuse_several
 from ....runtime.watch import Supervisor
 from ...data import Dataset
-from ...jobs.following import follow, output_of
-from ...jobs.scales import remedy_of, warn_of_scales
-from ...jobs.undefined import Undefined
-from ...jobs.unlearned import watched
+from ...jobs.driver import follow
+from ...jobs.launch import output_of
+from ...jobs.warnings import Undefined, remedy_of, warn_of_scales, watched
 from ...learning.trainable import refuse_not_importable
-from ...libraries import import_dgl
 from ...memory import left_by
 from ...method_options import DistDGLOptions
 from ...models import NEIGHBOUR, sampling_of
+from ...plugged.libraries import import_dgl
 from ...registry import Method
 from ...runs.beginning import begin
 from ...runs.history import History

@@ -15,7 +15,7 @@ from typing import Any
 from ....core.processes import die_with
 from ....runtime.reporting import RUN, describe
 from ....runtime.session import SHARED_MEMORY
-from ...libraries import import_dgl
+from ...plugged.libraries import import_dgl
 from . import local
 
 _WATCHED_EVERY = 0.2

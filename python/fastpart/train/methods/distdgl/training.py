@@ -16,17 +16,15 @@ from torch import Tensor, nn
 from ....core.processes import anonymous_bytes
 from ....errors import ParameterError, arg
 from ....runtime.reporting import Reports
-from ...clock import SYNCHRONISING, Clock
 from ...graphs.rows import Rows
-from ...jobs.loop import train
+from ...jobs.job import train
 from ...learning.learner import Learner
 from ...learning.metrics import Scores
-from ...options import Options
-from ...ranks import copy_from_first, from_first, is_first, largest, total
+from ...models.scores import Task, unscored
+from ...options import Options, mixed
+from ...ranks import SYNCHRONISING, Clock, copy_from_first, from_first, is_first, largest, total
 from ...runs.history import History
 from ...runs.run_folder import RunFolder
-from ...scores import Task, unscored
-from ...seeds import mixed
 
 SAMPLING, FETCHING, COMPUTE = "sampling", "fetching", "compute"
 STEPS = (SAMPLING, FETCHING, COMPUTE, SYNCHRONISING)

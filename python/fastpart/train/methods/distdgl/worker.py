@@ -14,8 +14,8 @@ from typing import Any
 from ....core.parsing import json_object
 from ....errors import ParameterError
 from ....runtime.reporting import Reports, run
-from ...libraries import import_dgl
 from ...method_options import DistDGLOptions
+from ...plugged.libraries import import_dgl
 from . import local, samplers
 
 _PATIENCE = timedelta(days=7)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from ...data import AnyDataset
+from ...graphs.neighbourhood import Neighbourhood
 from ...memory import Need
-from ...neighbourhood import Neighbourhood
 from .part import Part, Tools
 
 

@@ -11,11 +11,10 @@ import torch
 from torch import Tensor
 
 from ....partitions.part_files import Ids, LocalIds
-from ...clock import Clock
 from ...data import SPLITS, AnyDataset
 from ...graphs.kernels import CPU
-from ...ranks import device
-from ...scores import Task
+from ...models.scores import Task
+from ...ranks import Clock, device
 from .wire import Group, NoWire, Wire
 
 

@@ -9,8 +9,8 @@ from ....errors import FastpartError, ParameterError
 from ....runtime.reporting import describe
 from ...learning.trainable import refuse_untrainable
 from ...models import NEIGHBOUR, build, sampling_of
+from ...models.scores import Task
 from ...options import Options
-from ...scores import Task
 from .exchange import Exchange
 from .part import Tools
 
@@ -45,7 +45,7 @@ def try_model(task: Task, options: Options, exchange: type[Exchange]) -> None:
         except Exception as error:  # a model of the user may raise anything
             raise ParameterError(
                 f"model: {options.model!r} cannot be trained over parts: {describe(error)}. Its layers may use only "
-                "the methods of fastpart.train.neighbourhood.Neighbourhood"
+                "the methods of fastpart.train.graphs.neighbourhood.Neighbourhood"
             ) from None
     if shape != expected:
         what = f"a {type(logits).__name__}" if shape is None else f"rows of shape {shape}"

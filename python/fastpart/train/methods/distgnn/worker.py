@@ -12,16 +12,14 @@ from torch import Tensor
 from ....core.processes import anonymous_bytes, resident_bytes
 from ....loading import sum_gradients
 from ....partitions.partition import PartitionSource
-from ...clock import AGGREGATION, EXCHANGE, SYNCHRONISING
-from ...data import AnyDataset
-from ...edge_data import open_dataset
-from ...jobs.worker import Place
+from ...data import AnyDataset, open_dataset
+from ...jobs.job import Place
 from ...learning.learner import Learner
 from ...learning.metrics import Scores
 from ...learning.normalisation import synchronised
+from ...models.scores import unscored
 from ...options import TrainOptions
-from ...ranks import copy_from_first, of_all
-from ...scores import unscored
+from ...ranks import AGGREGATION, EXCHANGE, SYNCHRONISING, copy_from_first, of_all
 from .blocks.exchange import BlocksExchange
 from .exchange import Exchange
 from .part import Tools

@@ -9,8 +9,7 @@ from typing import Any
 from ....errors import ParameterError, arg
 from ....partitions.partition import PartitionSource
 from ...jobs import driver
-from ...jobs.group import number_of_workers
-from ...jobs.launch import Launch
+from ...jobs.launch import Launch, number_of_workers
 from ...memory import (
     BatchSize,
     Need,

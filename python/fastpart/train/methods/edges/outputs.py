@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from ...data import SPLITS
 from ...learning.metrics import Metrics, Scores
 from ...models import build
+from ...models.scores import Task
 from ...options import Options
-from ...scores import Task
 from ..links.scoring import Encodings
 from .dataset import Ids, LabelledEdges, ends_of
 

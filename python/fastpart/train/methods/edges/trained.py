@@ -16,7 +16,7 @@ from ....errors import ParameterError
 from ....partitions.partition import PartitionSource
 from ...memory import Need, evaluation, fitting, left_by
 from ...models.categories import match_categories
-from ...predicting import Chosen, OutputRows, Predicted, answers_of, reported, scratch
+from ...runs.predicting import Chosen, OutputRows, Predicted, answers_of, reported, scratch
 from ...runs.trained import TrainedModel
 from .dataset import LabelledEdges
 from .outputs import EdgeNetwork, RecordOutputs, edge_network

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ....loading import LinkBatch, TypedLinkBatch
 from ...graphs.rows import alone
-from ...jobs.worker import Place
+from ...jobs.job import Place
 from ...method_options import EdgeOptions
 from ...models import takes_edge_attr
 from ..links import steps

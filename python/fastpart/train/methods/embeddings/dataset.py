@@ -8,8 +8,8 @@ import numpy.typing as npt
 from ....errors import ParameterError, code
 from ....partitions.types import type_names
 from ...data import task_over_types
+from ...models.scores import Task
 from ...options import Options
-from ...scores import Task
 from ..links.dataset import ENDS, LinkDataset
 
 Ids = npt.NDArray[np.int64]

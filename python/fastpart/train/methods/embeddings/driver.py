@@ -14,12 +14,9 @@ from ....errors import arg
 from ....graphs.relation_weights import checked_relation_weights
 from ....partitions.partition import PartitionSource
 from ....partitions.types import range_of_type
-from ...embedding_table import NEW_EMBEDDINGS, files_of
-from ...file_names import EMBEDDINGS, HARD_NEGATIVES
 from ...jobs import driver
-from ...jobs.group import number_of_workers
-from ...jobs.launch import Launch
-from ...learned_rows import learned_files
+from ...jobs.launch import Launch, number_of_workers
+from ...learned_rows import EMBEDDINGS, HARD_NEGATIVES, NEW_EMBEDDINGS, files_of, learned_files
 from ...memory import BatchSize, Need, batches, number_bytes, size_of, weights
 from ...method_options import EmbeddingOptions
 from ...registry import Method

@@ -12,16 +12,15 @@ from torch import Tensor
 
 from ....loading import TypedBatch
 from ....partitions.types import of_type
-from ...embedding_table import numbers_of_rows
 from ...graphs.rows import layers_of
-from ...inference import Inference
-from ...jobs.worker import Place
-from ...learned_rows import LearnedRows
+from ...inference.inference import Inference
+from ...jobs.job import Place
+from ...learned_rows import LearnedRows, numbers_of_rows
 from ...learning.learner import Learner
 from ...method_options import EmbeddingOptions
 from ...models import TypedNetwork, takes_edge_attr
+from ...models.scores import TypedTask
 from ...ranks import device, rank
-from ...scores import TypedTask
 from .dataset import FactDataset
 from .loader import FactLoader
 from .steps import FactSteps, Step

@@ -14,10 +14,10 @@ from ....loading import dropout
 from ....loading.remote import exchange_of
 from ....loading.rows.counts import Counts
 from ....loading.rows.embeddings import Embeddings
-from ...embedding_table import EmbeddingTable, numbers_of_rows
-from ...jobs.worker import Place
+from ...jobs.job import Place
+from ...learned_rows import EmbeddingTable, numbers_of_rows
 from ...learning.learner import Learner
-from ...learning.validation import BROKEN, is_better
+from ...learning.metrics import BROKEN, is_better
 from ...method_options import EmbeddingOptions
 from ...ranks import rank, world_size
 from .dataset import FactDataset

@@ -15,15 +15,13 @@ from torch import Tensor
 from ....core.processes import anonymous_bytes
 from ....loading import dropout, sum_gradients
 from ....partitions.seeds import owner_of, rank_of_part
-from ...clock import SYNCHRONISING, Clock
-from ...embedding_table import write_embeddings
-from ...file_names import HARD_NEGATIVES
-from ...jobs.worker import Place
+from ...jobs.job import Place
+from ...learned_rows import HARD_NEGATIVES, write_embeddings
 from ...learning.learner import Learner
 from ...method_options import EmbeddingOptions
-from ...ranks import barrier, copy_from_first, device, of_all, rank, world_size
+from ...options import mixed
+from ...ranks import SYNCHRONISING, Clock, barrier, copy_from_first, device, of_all, rank, world_size
 from ...runs.history import score_of
-from ...seeds import mixed
 from ..links.decoders import RelationNetwork, relation_network
 from ..links.filtered import FilteredScorer
 from .dataset import FactDataset

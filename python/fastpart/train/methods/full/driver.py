@@ -7,7 +7,7 @@ from typing import Any
 
 from ....errors import arg
 from ....partitions.partition import PartitionSource
-from ...edge_data import open_dataset
+from ...data import open_dataset
 from ...jobs import driver
 from ...learning.trainable import refuse_unfit
 from ...memory import BatchSize, Need, batches, full_batch, graph_bytes, size_of, weights

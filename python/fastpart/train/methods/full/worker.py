@@ -9,14 +9,12 @@ import torch
 from torch import Tensor
 
 from ....core.processes import anonymous_bytes
-from ...data import AnyDataset
-from ...edge_data import open_dataset
-from ...jobs.worker import Place
-from ...learning.learner import Learner
+from ...data import AnyDataset, open_dataset
+from ...jobs.job import Place
+from ...learning.learner import Learner, train_epoch
 from ...learning.metrics import Scores
-from ...learning.steps import train_epoch
+from ...models.scores import unscored
 from ...options import TrainOptions
-from ...scores import unscored
 
 
 class Worker:

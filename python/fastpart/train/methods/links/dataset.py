@@ -23,7 +23,7 @@ from ....partitions.part_rows import typed_of
 from ....partitions.types import ONLY_RELATION, EdgeKey, edge_keys, type_names
 from ...data import Dataset, categories_of, task_over_types
 from ...method_options import LinkOptions
-from ...scores import Task, TypedTask
+from ...models.scores import Task, TypedTask
 
 Pairs = npt.NDArray[np.int64]
 

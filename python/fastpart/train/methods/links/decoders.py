@@ -17,9 +17,9 @@ from ...graphs.rows import alone
 from ...learning.trainable import Make, refuse_untrainable
 from ...method_options import DecoderName, PairDecoderName
 from ...models import TypedNetwork, build
+from ...models.scores import Task, TypedTask
 from ...options import Options
 from ...plugged.objects import name_of
-from ...scores import Task, TypedTask
 
 DECODERS: tuple[DecoderName, ...] = get_args(DecoderName)
 OF_PAIRS: tuple[PairDecoderName, ...] = get_args(PairDecoderName)

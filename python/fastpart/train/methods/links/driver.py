@@ -11,14 +11,10 @@ import torch
 
 from ....errors import ParameterError, arg
 from ....partitions.partition import PartitionSource
-from ...embedding_table import NEW_EMBEDDINGS, files_of
-from ...file_names import EMBEDDINGS, HARD_NEGATIVES
 from ...jobs import driver
-from ...jobs.chance import of_pairs
-from ...jobs.group import number_of_workers
-from ...jobs.launch import Launch
-from ...jobs.unlearned import Guessing
-from ...learned_rows import learned_files
+from ...jobs.launch import Launch, number_of_workers
+from ...jobs.warnings import Guessing, entropy_of_pairs
+from ...learned_rows import EMBEDDINGS, HARD_NEGATIVES, NEW_EMBEDDINGS, files_of, learned_files
 from ...memory import (
     BatchSize,
     Need,
@@ -86,7 +82,11 @@ class Driver(driver.Driver):
 
     def guessing(self) -> Guessing | None:
         """Return how the network looks if it gives all vertices the same row."""
-        return None if self.options.loss is not None else Guessing(of_pairs(self.options.negatives_of_edge))
+        return (
+            None
+            if self.options.loss is not None
+            else Guessing(entropy_of_pairs(self.options.negatives_of_edge))
+        )
 
     def prepare(self, launch: Launch, stack: ExitStack) -> None:
         """Note the files of learned rows, and hand over the table of hard negatives."""

@@ -24,12 +24,12 @@ from ....loading.timed_edges import EarlierVertices
 from ....partitions.partition import VertexPartition
 from ....partitions.seeds import owner_of
 from ....partitions.types import ONLY_TYPE, EdgeKey, range_of_type
-from ...blocks import VertexMask
 from ...data import Dataset
-from ...inference import Fits, Inference, Outputs
+from ...inference.hops import VertexMask
+from ...inference.inference import Fits, Inference, Outputs
 from ...models import TypedNetwork
+from ...models.scores import TypedTask
 from ...ranks import barrier, total, world_size
-from ...scores import TypedTask
 from . import ranking
 from .dataset import LinkDataset, Pairs
 from .decoders import LinkNetwork, PairDecoder
@@ -72,7 +72,7 @@ class Encodings(Inference):
     Parameters
     ----------
     dataset, parts, folder, layers, fetching, fits, free_bytes, edge_fetching
-        As in :class:`~fastpart.train.inference.Inference`.
+        As in :class:`~fastpart.train.inference.inference.Inference`.
     learned : bool
         Whether the inputs of a graph without types have learned rows. Then :meth:`put_inputs` writes them before each
         use.

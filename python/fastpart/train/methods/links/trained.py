@@ -17,11 +17,12 @@ from ....core.parameters import shown
 from ....errors import ParameterError
 from ....partitions.partition import PartitionSource
 from ....partitions.types import ONLY_RELATION, EdgeKey, of_type, range_of_type
-from ...inference import LearnedPart
+from ...inference.inference import LearnedPart
 from ...memory import Need, evaluation, fitting, left_by
 from ...method_options import PairDecoderName
 from ...models.categories import match_categories
-from ...predicting import (
+from ...models.scores import TypedTask
+from ...runs.predicting import (
     Chosen,
     OutputRows,
     Predicted,
@@ -31,7 +32,6 @@ from ...predicting import (
     scratch,
 )
 from ...runs.trained import TrainedModel, kept_rows, test_of
-from ...scores import TypedTask
 from .dataset import ENDS, LinkDataset
 from .decoders import LinkNetwork, network_with
 from .scoring import Encodings

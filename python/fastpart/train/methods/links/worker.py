@@ -13,16 +13,13 @@ from torch import Tensor
 from ....loading.timed_edges import EarlierVertices
 from ....partitions.seeds import rank_of_part
 from ....partitions.types import ONLY_TYPE, EdgeKey, edge_keys
-from ...clock import SYNCHRONISING, Clock
-from ...embedding_table import numbers_of_rows, write_embeddings
-from ...file_names import HARD_NEGATIVES
-from ...jobs.worker import Place
-from ...learned_rows import LearnedRows
+from ...jobs.job import Place
+from ...learned_rows import HARD_NEGATIVES, LearnedRows, numbers_of_rows, write_embeddings
 from ...learning.learner import Learner
 from ...memory import fitting
 from ...method_options import LinkOptions
 from ...models import takes_edge_attr
-from ...ranks import device, rank, world_size
+from ...ranks import SYNCHRONISING, Clock, device, rank, world_size
 from ..sampled import worker as sampled
 from .dataset import LinkDataset
 from .decoders import LinkNetwork, network_with

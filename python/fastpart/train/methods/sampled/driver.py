@@ -14,8 +14,7 @@ from ....partitions.plan import Plan
 from ....runtime.environment import found
 from ...data import Dataset
 from ...jobs import driver
-from ...jobs.group import number_of_workers
-from ...jobs.launch import Launch
+from ...jobs.launch import Launch, number_of_workers
 from ...learned_rows import learned_files
 from ...memory import (
     BatchSize,

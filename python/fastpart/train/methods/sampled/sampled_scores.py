@@ -13,8 +13,8 @@ from torch import nn
 from ....partitions.seeds import seeds_of
 from ...data import Dataset
 from ...graphs.rows import alone
-from ...inference import numbers_of
-from ...jobs.worker import Place
+from ...inference.inference import numbers_of
+from ...jobs.job import Place
 from ...learning.metrics import Scores
 from ...method_options import ArmadaOptions, ByteGNNOptions, SampledOptions
 from ...ranks import device

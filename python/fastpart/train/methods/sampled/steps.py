@@ -23,14 +23,12 @@ from ....loading.row_files import RowFiles
 from ....partitions.loader_options import FetchingOptions
 from ....partitions.seeds import owner_of, seeds_of
 from ....partitions.types import ONLY_RELATION, ONLY_TYPE, type_names
-from ...batches import Field, VertexRows, batches, weighted
-from ...clock import Clock
 from ...data import Dataset
 from ...graphs.rows import layers_of
+from ...learning.batches import Field, VertexRows, batches, weighted
 from ...method_options import ByteGNNOptions, SampledOptions
-from ...options import Options
-from ...ranks import device, rank, total, world_size
-from ...seeds import mixed
+from ...options import Options, mixed
+from ...ranks import Clock, device, rank, total, world_size
 
 
 @dataclass(kw_only=True)

@@ -15,8 +15,8 @@ from ...data import SPLITS, Dataset
 from ...graphs.rows import Rows
 from ...method_options import ByteGNNOptions, SampledOptions
 from ...models import NEIGHBOUR, build, sampling_of
+from ...models.scores import Task
 from ...options import Options, TemporalRule
-from ...scores import Task
 from .steps import no_degrees
 
 

@@ -15,22 +15,20 @@ from torch import Tensor
 from ....core.processes import anonymous_bytes
 from ....loading import Trace, sum_gradients
 from ....partitions.seeds import rank_of_part
-from ...clock import SYNCHRONISING, Clock
 from ...data import Dataset
 from ...graphs.rows import alone
-from ...inference import Inference
-from ...jobs.worker import Place
+from ...inference.inference import Inference
+from ...jobs.job import Place
 from ...learned_rows import LearnedRows
 from ...learning.learner import Learner
 from ...learning.trainable import Make
 from ...memory import fitting
 from ...method_options import ArmadaOptions, ByteGNNOptions, SampledOptions
 from ...models import NEIGHBOUR, build, sampling_of, takes_edge_attr
-from ...options import Options
-from ...ranks import barrier, copy_from_first, device, of_all, rank, total, world_size
+from ...models.scores import unscored
+from ...options import Options, mixed
+from ...ranks import SYNCHRONISING, Clock, barrier, copy_from_first, device, of_all, rank, total, world_size
 from ...runs.history import score_of
-from ...scores import unscored
-from ...seeds import mixed
 from .sampled_scores import SampledScores
 from .steps import Graphs, Neighbours, Step, StepSource
 from .traces import save_part

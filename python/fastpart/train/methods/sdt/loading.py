@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...clock import Clock
 from ...data import Dataset
-from ...local_graph import LocalGraph
-from ...ranks import device
+from ...learning.local_graph import LocalGraph
+from ...ranks import Clock, device
 
 LOADING = "loading"
 """The timed step of reading a part."""

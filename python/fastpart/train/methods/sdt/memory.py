@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...seeds import mixed
+from ...options import mixed
 from .averaging import State, named
 
 

@@ -13,19 +13,17 @@ from torch import Tensor
 
 from ....core.processes import anonymous_bytes
 from ....loading import sum_gradients
-from ...batches import Batch
-from ...clock import Clock
 from ...data import Dataset
-from ...inference import Inference
-from ...jobs.worker import Place
-from ...learning.learner import Learner
-from ...learning.steps import batches_of, losses, train_epoch
+from ...inference.inference import Inference
+from ...jobs.job import Place
+from ...learning.batches import Batch
+from ...learning.learner import Learner, batches_of, losses, train_epoch
+from ...learning.local_graph import LocalGraph
 from ...learning.trainable import refuse_batch_norm
-from ...local_graph import LocalGraph
 from ...memory import fitting
 from ...method_options import SDTOptions
-from ...ranks import barrier, copy_from_first, device, of_all, rank, total, world_size
-from ...scores import unscored
+from ...models.scores import unscored
+from ...ranks import Clock, barrier, copy_from_first, device, of_all, rank, total, world_size
 from .averaging import Mean, moments_of, named, put_moments, put_weights, weights_of
 from .loading import LOADING, Parts
 from .memory import PartState

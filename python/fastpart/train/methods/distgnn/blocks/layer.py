@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 from torch import Tensor
 
 from .....errors import ParameterError
-from ....neighbourhood import Neighbourhood
+from ....graphs.neighbourhood import Neighbourhood
 from .blocks import Blocks
 from .product import Matrix
 from .staleness import Staleness

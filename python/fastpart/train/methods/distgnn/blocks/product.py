@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ....clock import AGGREGATION
 from ....graphs.kernels import Kernel
+from ....ranks import AGGREGATION
 from ..part import Tools
 from .rows import Rows
 

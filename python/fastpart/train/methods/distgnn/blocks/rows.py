@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from .....partitions.part_files import Ids
-from ....clock import EXCHANGE, Clock
 from ....method_options import RowsSent
+from ....ranks import EXCHANGE, Clock
 from ..wire import Lists, Wire, like_rows, longest_of, swapped
 from .blocks import Blocks
 

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from .....errors import ParameterError, arg
-from ....clock import EXCHANGE, Clock
+from ....ranks import EXCHANGE, Clock
 from ..wire import Lists, PendingSwap, Wire
 from .copies import Copies
 from .totals import Totals

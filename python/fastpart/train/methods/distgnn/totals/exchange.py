@@ -6,10 +6,10 @@ from typing import Any
 
 import torch
 
-from ....edge_data import EdgeDataset
+from ....data import EdgeDataset
 from ....memory import Need, widths
 from ....method_options import DistGNNOptions
-from ....seeds import mixed
+from ....options import mixed
 from ..exchange import Exchange
 from ..part import Tools
 from .copies import Copies

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ....graphs.kernels import Kernel, with_loops
-from ....neighbourhood import Neighbourhood, Score
+from ....graphs.neighbourhood import Neighbourhood, Score
 from ..part import Tools
 from .copies import Copies
 from .totals import Totals

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ....clock import EXCHANGE, Clock
+from ....ranks import EXCHANGE, Clock
 from ..wire import Lists, Wire, longest_of, swapped
 from .copies import Copies
 

@@ -27,27 +27,25 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from .. import _core
-from ..errors import MemoryBudgetError
-from ..loading.fetching import Fetching
-from ..loading.remote import exchange_of
-from ..loading.rows.saved import RowFiles
-from ..partitions.part_rows import TypeData
-from ..partitions.parts import VertexPartData
-from ..partitions.seeds import rank_of_part
-from ..partitions.types import ONLY_TYPE, of_type, type_names
-from .blocks import Block, Blocks, VertexMask, Vertices, piece
-from .columns import StoredRows
-from .data import SPLITS, Dataset
-from .graphs.kernels import CPU
-from .graphs.rows import Means, ScaledMeans, alone
-from .hops import Hops
-from .learned_rows import TypeVertices
-from .learning.metrics import Metrics, Scores
-from .means import MeansOfRows
-from .models import Network, TypedNetwork, takes_edge_attr
-from .neighbourhood import inverse_roots
-from .ranks import barrier, largest, total, world_size
+from ... import _core
+from ...errors import MemoryBudgetError
+from ...loading.fetching import Fetching
+from ...loading.remote import exchange_of
+from ...loading.rows.saved import RowFiles
+from ...partitions.part_rows import TypeData
+from ...partitions.parts import VertexPartData
+from ...partitions.seeds import rank_of_part
+from ...partitions.types import ONLY_TYPE, of_type, type_names
+from ..data import SPLITS, Dataset
+from ..graphs.kernels import CPU
+from ..graphs.neighbourhood import inverse_roots
+from ..graphs.rows import Means, ScaledMeans, alone
+from ..learned_rows import TypeVertices
+from ..learning.metrics import Metrics, Scores
+from ..models import Network, TypedNetwork, takes_edge_attr
+from ..ranks import barrier, largest, total, world_size
+from .hops import Block, Blocks, Hops, VertexMask, Vertices, piece
+from .means import MeansOfRows, StoredRows
 
 Outputs = tuple[int, Vertices, Tensor]
 """A part, some of its vertices of a type by their place, and one row for each."""

@@ -9,7 +9,7 @@ import io
 import os
 import warnings
 
-from ..errors import FastpartError, MemoryBudgetError
+from ...errors import FastpartError, MemoryBudgetError
 
 
 def import_torch() -> None:

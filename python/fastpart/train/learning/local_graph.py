@@ -12,12 +12,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from .. import _core
-from ..partitions.parts import VertexPartData
-from ..partitions.types import EdgeKey, rows_of_type
-from .batches.field import Field
-from .graphs.kernels import CPU
-from .graphs.rows import Rows, TypedRows
+from ... import _core
+from ...partitions.parts import VertexPartData
+from ...partitions.types import EdgeKey, rows_of_type
+from ..graphs.kernels import CPU
+from ..graphs.rows import Rows, TypedRows
+from .batches import Field
 
 Ids = npt.NDArray[np.int64]
 

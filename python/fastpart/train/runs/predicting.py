@@ -14,26 +14,25 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from .. import _core
-from ..core import parameters
-from ..core.options import RunOptions
-from ..core.pairs import among
-from ..core.parameters import shown
-from ..errors import GraphWarning, ParameterError, warn
-from ..graphs.staging import beside
-from ..partitions.partition import PartitionSource, directory_of
-from ..partitions.seeds import vertex_ids
-from ..partitions.types import range_of_type
-from ..store import open_partition
-from .blocks import PIECE_BYTES
-from .data import AnyDataset, Dataset
-from .edge_data import open_dataset
-from .inference import Inference
-from .memory import Need, evaluation, fitting, full_batch, graph_bytes, left_by, size_of
-from .models import Network, TypedNetwork, takes_edge_attr
-from .models.categories import match_categories
-from .options import Options
-from .scores import Task
+from ... import _core
+from ...core import parameters
+from ...core.options import RunOptions
+from ...core.pairs import among
+from ...core.parameters import shown
+from ...errors import GraphWarning, ParameterError, warn
+from ...graphs.staging import beside
+from ...partitions.partition import PartitionSource, directory_of
+from ...partitions.seeds import vertex_ids
+from ...partitions.types import range_of_type
+from ...store import open_partition
+from ..data import AnyDataset, Dataset, open_dataset
+from ..inference.hops import PIECE_BYTES
+from ..inference.inference import Inference
+from ..memory import Need, evaluation, fitting, full_batch, graph_bytes, left_by, size_of
+from ..models import Network, TypedNetwork, takes_edge_attr
+from ..models.categories import match_categories
+from ..models.scores import Task
+from ..options import Options
 
 Predicted = Literal["classes", "logits", "embeddings"]
 PREDICTED: tuple[Predicted, ...] = get_args(Predicted)

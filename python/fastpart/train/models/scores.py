@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..graphs.embedded_columns import Embedded, EmbeddedColumn
-from ..partitions.types import ONLY_TYPE, EdgeKey, relation_fanouts
+from ...graphs.embedded_columns import Embedded, EmbeddedColumn
+from ...partitions.types import ONLY_TYPE, EdgeKey, relation_fanouts
 
 TALLY = 4
 """Numbers of :meth:`Task.tally`."""

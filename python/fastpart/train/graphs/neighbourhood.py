@@ -2,7 +2,7 @@
 
 The layers of :mod:`fastpart.train.models` use :class:`Neighbourhood` alone. So the same network trains on rows in
 memory (:mod:`.rows`: a graph, a part, a mini-batch), and over parts of the edges or blocks of rows
-(:mod:`.methods.distgnn`).
+(:mod:`fastpart.train.methods.distgnn`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..errors import ParameterError, arg
-from ..loading import dropout
+from ...errors import ParameterError, arg
+from ...loading import dropout
 
 Score = Callable[[Tensor, Tensor], Tensor]
 """Maps the rows of both ends of each edge, (edges, heads, ...) each, to its scores, (edges, heads, 1)."""
