@@ -15,7 +15,6 @@ import fastpart as fp
 torch = pytest.importorskip("torch")
 
 from fastpart.train.methods.armada.cache import NONE, Cache, LruIndex, StaticIndex, cache_index  # noqa: E402
-from fastpart.train.methods.armada.coordinator import Coordinator, Progress  # noqa: E402
 from fastpart.train.methods.armada.groups import Grouping, Sample  # noqa: E402
 from fastpart.train.methods.armada.messages import (  # noqa: E402
     _MOST_TEXT,
@@ -27,6 +26,7 @@ from fastpart.train.methods.armada.messages import (  # noqa: E402
     framed,
     write,
 )
+from fastpart.train.methods.armada.schedule import Coordinator, Progress  # noqa: E402
 
 
 class Workers:

@@ -95,6 +95,42 @@ bytegnn, distdgl, distgnn, full, sampled, sancus, sdt
 armada, links
 edges, embeddings
 """,
+    "train.methods.armada": """
+messages
+cache, schedule
+groups
+graphs
+settings
+rendezvous
+batch_worker, receiver
+__main__, processes, worker
+driver
+""",
+    "train.methods.distgnn": """
+wire
+exchange
+blocks, totals
+staleness
+worker
+driver
+""",
+    "train.methods.embeddings": """
+dataset
+steps, trained
+driver, loader
+vertices
+worker
+""",
+    "train.methods.sampled": """
+steps, traces
+sampled_scores, temporal
+driver, worker
+""",
+    "train.methods.sdt": """
+averaging, regroup
+sizing, worker
+driver
+""",
     "train.jobs": """
 launch, warnings
 job
@@ -106,7 +142,7 @@ local_graph, trainable
 learner
 """,
     "train.runs": """
-identity, predicting, weight_files
+identity, predicting
 run_folder
 beginning, history
 trained

@@ -20,10 +20,8 @@ torch = pytest.importorskip("torch")
 from fastpart.train.data import EdgeDataset  # noqa: E402
 from fastpart.train.graphs.neighbourhood import Neighbourhood  # noqa: E402
 from fastpart.train.method_options import DistGNNOptions  # noqa: E402
-from fastpart.train.methods.distgnn.part import Tools  # noqa: E402
-from fastpart.train.methods.distgnn.totals.copies import Copies  # noqa: E402
-from fastpart.train.methods.distgnn.totals.delayed import bins_of  # noqa: E402
-from fastpart.train.methods.distgnn.totals.exchange import TotalsExchange  # noqa: E402
+from fastpart.train.methods.distgnn.exchange import Tools  # noqa: E402
+from fastpart.train.methods.distgnn.totals import Copies, TotalsExchange, bins_of  # noqa: E402
 from fastpart.train.models import build  # noqa: E402
 from fastpart.train.options import Options  # noqa: E402
 

@@ -19,11 +19,9 @@ from fastpart.loading.negatives import HardNegatives  # noqa: E402
 from fastpart.train.method_options import EmbeddingOptions  # noqa: E402
 from fastpart.train.methods.embeddings.dataset import FactDataset  # noqa: E402
 from fastpart.train.methods.embeddings.loader import FactLoader  # noqa: E402
-from fastpart.train.methods.embeddings.objectives import losses_of  # noqa: E402
-from fastpart.train.methods.embeddings.pools import Pools  # noqa: E402
-from fastpart.train.methods.embeddings.steps import FactSteps  # noqa: E402
+from fastpart.train.methods.embeddings.steps import FactSteps, Pools, losses_of  # noqa: E402
 from fastpart.train.methods.links.decoders import Decoder  # noqa: E402
-from fastpart.train.methods.links.filtered import FilteredScorer  # noqa: E402
+from fastpart.train.methods.links.ranking import FilteredScorer  # noqa: E402
 
 QUICK = {"width": 6, "threads": 1, "epochs": 3, "batch_size": 64, "num_negatives": 9}
 

@@ -21,7 +21,7 @@ torch = pytest.importorskip("torch")
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.models import MODELS, GraphSAGE, import_path  # noqa: E402
 from fastpart.train.models.scores import Task, score  # noqa: E402
-from fastpart.train.runs.weight_files import load_weights  # noqa: E402
+from fastpart.train.runs.run_folder import load_weights  # noqa: E402
 
 QUICK = {"hidden": 8, "threads": 1, "heads": 2}
 

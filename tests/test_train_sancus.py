@@ -18,11 +18,11 @@ torch = pytest.importorskip("torch")
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.graphs.neighbourhood import Neighbourhood  # noqa: E402
 from fastpart.train.method_options import SancusOptions  # noqa: E402
+from fastpart.train.methods.distgnn import staleness  # noqa: E402
 from fastpart.train.methods.distgnn import wire as wires  # noqa: E402
-from fastpart.train.methods.distgnn.blocks import staleness  # noqa: E402
-from fastpart.train.methods.distgnn.blocks.blocks import Blocks  # noqa: E402
-from fastpart.train.methods.distgnn.blocks.exchange import BlocksExchange  # noqa: E402
-from fastpart.train.methods.distgnn.part import Tools  # noqa: E402
+from fastpart.train.methods.distgnn.blocks import Blocks  # noqa: E402
+from fastpart.train.methods.distgnn.exchange import Tools  # noqa: E402
+from fastpart.train.methods.distgnn.staleness import BlocksExchange  # noqa: E402
 from fastpart.train.models import build  # noqa: E402
 from fastpart.train.models.scores import Task  # noqa: E402
 from fastpart.train.options import Options  # noqa: E402

@@ -10,9 +10,9 @@ torch = pytest.importorskip("torch")
 
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.method_options import SancusOptions  # noqa: E402
-from fastpart.train.methods.distgnn.blocks.blocks import Blocks  # noqa: E402
-from fastpart.train.methods.distgnn.blocks.exchange import BlocksExchange  # noqa: E402
-from fastpart.train.methods.distgnn.trial import try_model  # noqa: E402
+from fastpart.train.methods.distgnn.blocks import Blocks  # noqa: E402
+from fastpart.train.methods.distgnn.driver import try_model  # noqa: E402
+from fastpart.train.methods.distgnn.staleness import BlocksExchange  # noqa: E402
 from fastpart.train.models import MODELS  # noqa: E402
 from fastpart.train.models.scores import Task  # noqa: E402
 

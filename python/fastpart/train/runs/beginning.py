@@ -18,8 +18,7 @@ from ..options import TrainOptions
 from ..plugged.model_source import MODELS
 from ..plugged.objects import PLUGGED
 from .identity import refuse_difference
-from .run_folder import CHECKPOINT, MARKER, RunFolder
-from .weight_files import refuse_other_shapes, weights_in
+from .run_folder import CHECKPOINT, MARKER, RunFolder, refuse_other_shapes, weights_in
 
 NOT_KEPT = frozenset(
     {"source", "out", "resume", "overwrite", "model", "progress", "on_epoch", "callbacks", "trace", *PLUGGED}

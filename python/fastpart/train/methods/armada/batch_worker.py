@@ -16,12 +16,11 @@ from ....core.parsing import json_object
 from ....core.processes import anonymous_bytes
 from ....runtime.reporting import RUN, Reports
 from .cache import RowIds
-from .coordinator import Progress
 from .graphs import Graph, Graphs
 from .groups import Grouping
 from .messages import Kind, Link, MessageError
 from .rendezvous import Address, address_of, connect
-from .schedule import Work
+from .schedule import Progress, Work
 from .settings import Settings, Source
 
 RECEIVERS = "receivers.json"

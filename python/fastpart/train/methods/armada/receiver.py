@@ -25,10 +25,10 @@ from .... import _core
 from ....errors import TrainingError
 from ....runtime.reporting import RUN, Reports
 from .cache import Cache
-from .coordinator import Coordinator
 from .groups import Buffer, BufferPool
 from .messages import ConnectionClosedError, ConnectionSilentError, Kind, Link, MessageError, framed
 from .rendezvous import admit, listen
+from .schedule import Coordinator
 from .settings import Settings, Source
 
 COUNTS = ("remote_rows", "remote_bytes", "ungrouped_bytes", "cached_rows", "fetched_rows")

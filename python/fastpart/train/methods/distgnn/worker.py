@@ -20,10 +20,9 @@ from ...learning.normalisation import synchronised
 from ...models.scores import unscored
 from ...options import TrainOptions
 from ...ranks import AGGREGATION, EXCHANGE, SYNCHRONISING, copy_from_first, of_all
-from .blocks.exchange import BlocksExchange
-from .exchange import Exchange
-from .part import Tools
-from .totals.exchange import TotalsExchange
+from .exchange import Exchange, Tools
+from .staleness import BlocksExchange
+from .totals import TotalsExchange
 
 EXCHANGES: Mapping[str | None, type[Exchange]] = {
     exchange.dataset.of: exchange for exchange in (TotalsExchange, BlocksExchange)

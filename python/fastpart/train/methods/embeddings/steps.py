@@ -1,24 +1,99 @@
-"""The facts of a worker in each step, with the negatives that they share."""
+"""The facts of a worker in each step, the negatives that they share, and the losses of facts against negatives."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from ....core.pairs import distinct, mixed
-from ....loading.negatives import HardNegatives
+from ....core.pairs import distinct, hashed, mixed
+from ....loading.negatives import ByDegree, HardNegatives
 from ....partitions.seeds import owner_of
-from ...method_options import EmbeddingOptions
+from ...method_options import EmbeddingOptions, Objective, PoolRule
 from .dataset import FactDataset
-from .pools import Pools
+
+OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
+
+
+def losses_of(objective: Objective, positives: Tensor, negatives: Tensor, offset: Tensor) -> Tensor:
+    """Return the loss of each fact.
+
+    Parameters
+    ----------
+    objective : {"softmax", "binary", "self_adversarial"}
+        The name of the loss.
+    positives : torch.Tensor
+        Logits of the facts, of shape (facts,).
+    negatives : torch.Tensor
+        Logits of the negatives of each, of shape (facts, negatives). Those that do not count are minus infinity.
+    offset : torch.Tensor
+        What is added to logits that are not compared with each other.
+    """
+    if objective == "softmax":
+        return torch.logsumexp(torch.cat([positives.unsqueeze(1), negatives], 1), 1) - positives
+    positives, negatives = positives + offset, negatives + offset
+    counted = negatives.detach() > -torch.inf
+    if objective == "binary":
+        weights = counted / counted.sum(1, keepdim=True).clamp(min=1)
+    else:
+        weights = torch.nan_to_num(torch.softmax(negatives.detach(), 1))
+    wrong = (weights * F.softplus(negatives)).sum(1)
+    return (F.softplus(-positives) + wrong) / 2
+
 
 Ids = npt.NDArray[np.int64]
+
+
+class Pools:
+    """Vertices of a type that take the place of the true end of each fact of a step.
+
+    Parameters
+    ----------
+    dataset : FactDataset
+        The types.
+    facts : numpy.ndarray
+        int64, of shape (facts, 3): the facts to train on.
+    rule : {"uniform", "degree", "batch", "all"}
+        Where they come from.
+    count : int
+        How many there are, unless the rule says it.
+    seed : int
+        Seed of the sample.
+    """
+
+    def __init__(self, dataset: FactDataset, facts: Ids, rule: PoolRule, count: int, seed: int) -> None:
+        self._facts, self._rule, self._count, self._seed = facts, rule, count, seed
+        self.of_relation = [dataset.ends(end)[:, 0] for end in (0, 1)]
+        self._last = {int(first): int(last) for end in (0, 1) for first, last in dataset.ends(end)}
+        if rule == "degree":
+            ends = facts[:, :2].reshape(-1)
+            self._by_degree = {
+                first: ByDegree(ends, range(first, last)) for first, last in self._last.items()
+            }
+
+    def of(self, first: int, end: int, positions: Ids, epoch: int, step: int) -> Ids:
+        """Return the vertices of the type that begins with ``first``, to take the place of this end.
+
+        ``positions`` are those of the facts of all workers in the step.
+        """
+        last = self._last[first]
+        if self._rule == "all":
+            return np.arange(first, last)
+        if self._rule == "batch":
+            facts = self._facts[positions]
+            return distinct(facts[self.of_relation[end][facts[:, 2]] == first, end])
+        random = hashed(np.array([step], np.uint64), self._count, self._seed, epoch, first, end)[0]
+        if self._rule == "uniform":
+            return first + (random % np.uint64(last - first)).astype(np.int64)
+        return self._by_degree[first].of(random)
+
+
 RowIds = npt.NDArray[np.uint32]
 
 

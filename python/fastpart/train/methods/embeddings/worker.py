@@ -23,12 +23,10 @@ from ...options import mixed
 from ...ranks import SYNCHRONISING, Clock, barrier, copy_from_first, device, of_all, rank, world_size
 from ...runs.history import score_of
 from ..links.decoders import RelationNetwork, relation_network
-from ..links.filtered import FilteredScorer
+from ..links.ranking import FilteredScorer
 from .dataset import FactDataset
-from .encoded import EncodedVertices
-from .objectives import losses_of
-from .steps import FactSteps, Group, Step
-from .vertices import LearnedVertices, VertexRows
+from .steps import FactSteps, Group, Step, losses_of
+from .vertices import EncodedVertices, LearnedVertices, VertexRows
 
 COMPUTE, IDLE = "compute", "idle"
 

@@ -33,7 +33,7 @@ from ...ranks import barrier, total, world_size
 from . import ranking
 from .dataset import LinkDataset, Pairs
 from .decoders import LinkNetwork, PairDecoder
-from .filtered import Answers
+from .ranking import Answers
 
 _BLOCK = 256
 """Positives at a time."""

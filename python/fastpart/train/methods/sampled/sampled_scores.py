@@ -18,8 +18,7 @@ from ...jobs.job import Place
 from ...learning.metrics import Scores
 from ...method_options import ArmadaOptions, ByteGNNOptions, SampledOptions
 from ...ranks import device
-from .steps import LoaderSteps
-from .transfer import on_device
+from .steps import LoaderSteps, on_device
 
 VERTICES = 1 << 13
 """At most so many validation vertices. The standard error of an accuracy is half a percent then."""

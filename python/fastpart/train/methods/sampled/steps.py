@@ -1,11 +1,11 @@
-"""The batch of a worker in each step: sampled neighbours, or a sampled graph."""
+"""The batch of a worker in each step, on its device: sampled neighbours, or a sampled graph."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,57 @@ from ...learning.batches import Field, VertexRows, batches, weighted
 from ...method_options import ByteGNNOptions, SampledOptions
 from ...options import Options, mixed
 from ...ranks import Clock, device, rank, total, world_size
+
+
+class Movable(Protocol):
+    """A step whose tensors can be moved."""
+
+    def moved(self, move: Callable[[Tensor], Tensor]) -> Self:
+        """Return the step with tensors that were moved."""
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        """All that :meth:`moved` moves."""
+
+
+AnyStep = TypeVar("AnyStep", bound=Movable)
+
+
+def on_device(steps: Iterator[AnyStep], device: torch.device) -> Iterator[AnyStep]:
+    """Yield the steps with their tensors on a device.
+
+    On a GPU, the features of the next step are copied while this one computes: from page-locked memory, in a stream of
+    their own.
+    """
+    if device.type != "cuda":
+        yield from steps
+        return
+    copying, pending = torch.cuda.Stream(device), None
+    while True:
+        with torch.cuda.stream(copying):  # rows that stay on the GPU are put into batches there, too
+            step = next(steps, None)
+            moved = None if step is None else _moved(step, device)
+        if pending is not None:
+            yield _arrived(pending, copying)
+        if moved is None:
+            return
+        pending = moved
+
+
+def _moved(step: AnyStep, device: torch.device) -> AnyStep:
+    def move(tensor: Tensor) -> Tensor:
+        return tensor if tensor.is_cuda else tensor.pin_memory().to(device, non_blocking=True)
+
+    return step.moved(move)
+
+
+def _arrived(step: AnyStep, copying: torch.cuda.Stream) -> AnyStep:
+    """Let the stream that computes wait for the copies, whose memory is not used again before it is done with them."""
+    computing = torch.cuda.current_stream()
+    computing.wait_stream(copying)
+    for tensor in step.tensors:
+        tensor.record_stream(computing)
+    return step
 
 
 @dataclass(kw_only=True)

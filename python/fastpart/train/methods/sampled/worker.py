@@ -30,9 +30,8 @@ from ...options import Options, mixed
 from ...ranks import SYNCHRONISING, Clock, barrier, copy_from_first, device, of_all, rank, total, world_size
 from ...runs.history import score_of
 from .sampled_scores import SampledScores
-from .steps import Graphs, Neighbours, Step, StepSource
+from .steps import Graphs, Neighbours, Step, StepSource, on_device
 from .traces import save_part
-from .transfer import on_device
 
 WorkerOptions = SampledOptions | ByteGNNOptions | ArmadaOptions
 

@@ -7,6 +7,9 @@ an optimizer keeps for a weight are its moments here.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -14,6 +17,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from ...graphs.kernels import CPU
+from ...options import mixed
 
 State = dict[str, Tensor]
 
@@ -102,3 +106,43 @@ class Mean:
         of_all: list[dict[str, torch.Size]] = [{}] * dist.get_world_size()
         dist.all_gather_object(of_all, mine)
         return next(filter(None, of_all), {})
+
+
+@dataclass
+class PartState:
+    """Random numbers of a part, and Adam's moments if they are not averaged.
+
+    Attributes
+    ----------
+    dropout, order : torch.Tensor
+        States of the generators of dropout and of the order of batches.
+    moments : dict of torch.Tensor or None
+        A result of :func:`~.averaging.moments_of`.
+    """
+
+    dropout: Tensor
+    order: Tensor
+    moments: State | None = None
+
+    @classmethod
+    def new(cls, seed: int, number: int) -> PartState:
+        """Return the state before the first round. Part 0 has the random numbers of centralized training."""
+        order = torch.Generator().manual_seed(mixed(seed, number) if number else seed).get_state()
+        if number == 0:
+            return cls(torch.get_rng_state(), order)
+        return cls(torch.Generator().manual_seed(mixed(seed, number, 1)).get_state(), order)
+
+    @classmethod
+    def of(cls, values: dict[str, Any]) -> PartState:
+        """Return what a checkpoint holds."""
+        moments = values["moments"]
+        return cls(**{**values, "moments": None if moments is None else named(moments, [])})
+
+    @contextmanager
+    def random(self) -> Iterator[torch.Generator]:
+        """Set torch's random numbers to those of this part, and yield the generator for the order of batches."""
+        generator = torch.Generator()
+        generator.set_state(self.order)
+        torch.set_rng_state(self.dropout)
+        yield generator
+        self.order, self.dropout = generator.get_state(), torch.get_rng_state()

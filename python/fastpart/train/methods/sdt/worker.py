@@ -1,4 +1,4 @@
-"""The worker: rounds of training on its parts. Each round ends with the mean over all workers."""
+"""The worker: rounds of training on its parts, one in memory at a time. Each ends with the mean over all workers."""
 
 from __future__ import annotations
 
@@ -24,9 +24,41 @@ from ...memory import fitting
 from ...method_options import SDTOptions
 from ...models.scores import unscored
 from ...ranks import Clock, barrier, copy_from_first, device, of_all, rank, total, world_size
-from .averaging import Mean, moments_of, named, put_moments, put_weights, weights_of
-from .loading import LOADING, Parts
-from .memory import PartState
+from .averaging import Mean, PartState, moments_of, named, put_moments, put_weights, weights_of
+
+LOADING = "loading"
+"""The timed step of reading a part."""
+
+
+class Parts:
+    """The parts ``rank``, ``rank + world``, ... of a dataset.
+
+    A single part stays in memory. Several parts are loaded one after another.
+
+    Attributes
+    ----------
+    numbers : list of int
+        The parts.
+    """
+
+    def __init__(self, dataset: Dataset, rank: int, world: int, clock: Clock) -> None:
+        self.numbers = list(range(rank, dataset.partition.k, world))
+        self._dataset, self._clock = dataset, clock
+        self._only: LocalGraph | None = None
+
+    def load(self, number: int) -> LocalGraph:
+        """Return one of the parts."""
+        if self._only is not None:
+            return self._only
+        with self._clock.timed(LOADING):
+            local = self._dataset.part(number, device())
+        if len(self.numbers) == 1:
+            self._only = local
+        return local
+
+    def __iter__(self) -> Iterator[LocalGraph]:
+        return map(self.load, self.numbers)
+
 
 COMPUTE, AVERAGING = "compute", "averaging"
 STEPS = (COMPUTE, AVERAGING, LOADING)

@@ -1,17 +1,23 @@
-"""Staleness: which blocks are broadcast in an epoch, and which ones are read from copies."""
+"""The exchange of SANCUS: blocks of rows, broadcast unless the copies of the others are good enough."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor
 
-from ....method_options import SancusOptions
-from ..wire import Wire
+from ....errors import ParameterError, arg
+from ...data import Dataset
+from ...graphs.neighbourhood import Neighbourhood
+from ...memory import MORE_PARTS, Need, widths
+from ...method_options import SancusOptions
+from .blocks import ROWS, Blocks, Matrix
+from .exchange import Exchange, Tools
+from .wire import Wire
 
 
 class Bound(ABC):
@@ -173,3 +179,95 @@ class Staleness:
             self._at, self._next = self._epoch.number, 0
         self._next += 1
         return self._next - 1
+
+
+class RowBlocks(Neighbourhood):
+    """The in-edges of the inner vertices of one part, for one layer.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        The part.
+    matrix : Matrix
+        Its products.
+    staleness : Staleness
+        Decides what is broadcast.
+    """
+
+    def __init__(self, blocks: Blocks, matrix: Matrix, staleness: Staleness, remembers: bool = False) -> None:
+        super().__init__()
+        self._matrix, self._staleness = matrix, staleness
+        self.remembers = remembers
+        self.num_targets = blocks.num_own
+        self.vertices = blocks.vertices
+        self.source_degree = self.target_degree = blocks.degree
+
+    def sum(self, x: Tensor) -> Tensor:
+        """Return the sum over all in-edges of the whole graph."""
+        return self._matrix.times(x, *self._staleness.decide(x))
+
+    def mean(self, x: Tensor) -> Tensor:
+        """Return the mean over the in-edges of each target."""
+        return self.sum(x) / self.target_degree.clamp(min=1).to(x.dtype).unsqueeze(1)
+
+    def attend(self, *_: Any, **__: Any) -> NoReturn:
+        """Refuse: attention changes the weights of edges in each epoch."""
+        raise ParameterError(
+            "model: sancus needs layers that multiply by a constant matrix of the edges, but attention changes the "
+            "weights of the edges in each epoch. Use a model without attention, or train with distgnn or sdt"
+        )
+
+
+class BlocksExchange(Exchange):
+    """The blocks of a part of the vertices."""
+
+    dataset, part, held = Dataset, Blocks, "the rows of a part"
+    decisive = ("rows", *BOUNDS)
+
+    def __init__(self, part: Blocks, options: SancusOptions, tools: Tools) -> None:
+        rows = ROWS[options.rows](part, tools.wire, tools.clock)
+        matrix, limit, self._epoch = Matrix(rows, tools), bound(options, tools.wire), Epoch()
+        later = range(1, options.layers)
+
+        def layer(bound: Bound | None, epoch: Epoch, remembers: bool = False) -> RowBlocks:
+            decides = Staleness(bound, epoch, rows.readers, tools.wire.rank)
+            return RowBlocks(part, matrix, decides, remembers)
+
+        # Features never change, so their sums are computed once, from all blocks.
+        first, exact = layer(None, Epoch(), remembers=True), layer(None, Epoch())
+        self.layers = [first, *(layer(limit, self._epoch) for _ in later)]
+        self.exact = [first, *(exact for _ in later)]
+
+    @staticmethod
+    def summary(options: SancusOptions, dataset: Dataset) -> dict[str, Any]:
+        """Return the number of parts, and the share of their halo."""
+        measured = dataset.manifest.get("summary", {})
+        return {"parts": dataset.partition.k, "halo_rf": measured.get("halo_rf")}
+
+    @staticmethod
+    def needs(dataset: Dataset, options: SancusOptions, rows: int) -> list[Need]:
+        """Return the needs of the rows of others, and of their copies if there is a bound."""
+        received, copied = rows, len(dataset.partition)
+        if options.rows == "boundary":
+            received = copied = max(part.halo_sizes[0] for part in dataset.partition.parts)
+        hidden = [width for width, _ in widths(options, dataset.task)][1:]
+        bounded = any(getattr(options, name) is not None for name in BOUNDS)
+        return [
+            Need("rows of another part", 12 * received * max([dataset.task.features, *hidden]), MORE_PARTS),
+            Need(
+                "copies of rows",
+                4 * copied * sum(hidden) * bounded,
+                f"{arg('rows', 'boundary')}, or no bound",
+            ),
+        ]
+
+    def begin(self, epoch: int) -> None:
+        """Begin an epoch, and reset the counts."""
+        self._epoch.begin(epoch)
+
+    def row(self) -> dict[str, Any]:
+        """Return the numbers of blocks that were broadcast and that were skipped."""
+        return {"broadcasts": self._epoch.broadcasts, "skipped": self._epoch.skipped}
+
+    def close(self) -> None:
+        """Do nothing: every message is received in its step."""
