@@ -14,6 +14,7 @@ import fastpart as fp
 
 torch = pytest.importorskip("torch")
 
+from fastpart.runtime.reporting import blames_peers  # noqa: E402
 from fastpart.train.methods.armada.cache import NONE, Cache, LruIndex, StaticIndex, cache_index  # noqa: E402
 from fastpart.train.methods.armada.groups import Grouping, Sample  # noqa: E402
 from fastpart.train.methods.armada.messages import (  # noqa: E402
@@ -338,8 +339,9 @@ def test_what_is_too_long_is_refused_before_it_is_read():
 def test_silence_is_no_hang():
     one, other = pair()
     other.limit(0.05, None)
-    with pytest.raises(ConnectionSilentError, match=r"silent for 0\.05 s"):
+    with pytest.raises(ConnectionSilentError, match=r"silent for 0\.05 s") as raised:
         other.receive()
+    assert blames_peers(raised.value)  # so that the supervisor looks for the one that hangs
     one.close()
     with pytest.raises(ConnectionClosedError):
         other.receive()

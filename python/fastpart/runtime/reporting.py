@@ -29,12 +29,10 @@ READY, DONE, FAILED, WARNING = "ready", "done", "failed", "warning"
 _ABOUT_CODE = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
 """Warnings for those who write code, not for those who run it."""
 
-_WAITING = (
-    "/torch/distributed/",
-    "/fastpart/train/methods/distgnn/wire.py",
-    "/fastpart/train/methods/armada/wire.py",
-)
-"""Where processes wait for others. Work that is awaited later waits in our own file."""
+WAITS = "WAITS_FOR_PEERS"
+"""Global name of the modules where processes wait for others, beside those of ``torch.distributed``. A module says it
+of itself, so that it may be renamed. Work that is awaited later waits in our own file.
+"""
 
 
 class Reports:
@@ -111,8 +109,10 @@ def _report_warnings(reports: Reports) -> None:
 
 def blames_peers(error: BaseException) -> bool:
     """Return whether the process failed while it waited for others."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return any(place in frame.filename for frame in frames for place in _WAITING)
+    places = [frame.f_globals for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return any(
+        WAITS in place or place.get("__name__", "").startswith("torch.distributed") for place in places
+    )
 
 
 def describe(error: BaseException) -> str:

@@ -21,6 +21,9 @@ import numpy.typing as npt
 
 from ....errors import TrainingError
 
+WAITS_FOR_PEERS = True
+"""An error from here may be the fault of another process."""
+
 Array = npt.NDArray[Any]
 Spec = tuple[np.dtype[Any], tuple[int, ...]]
 """Type and shape of an array."""

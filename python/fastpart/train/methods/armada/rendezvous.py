@@ -25,6 +25,9 @@ from ....errors import TrainingError
 from .messages import ConnectionClosedError, Kind, Link
 from .settings import Settings
 
+WAITS_FOR_PEERS = True
+"""An error from here may be the fault of another process."""
+
 _START_SECONDS = 120.0
 _LOOK_SECONDS = 0.05
 _NONCE_BYTES = _PROOF_BYTES = 32

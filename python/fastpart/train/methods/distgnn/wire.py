@@ -10,6 +10,9 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+WAITS_FOR_PEERS = True
+"""An error from here may be the fault of another process."""
+
 MESSAGE_BYTES = 16 << 20
 """Largest message. Longer ones are sent in pieces, so that buffers stay small."""
 
