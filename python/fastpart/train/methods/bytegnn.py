@@ -83,5 +83,4 @@ def bytegnn(source: PartitionSource, options: ByteGNNOptions) -> TrainedModel:
     >>> fp.train.bytegnn(folder, epochs=20, workers=1, trace=folder + "/trace.json").summary["test_accuracy"]
     1.0
     """
-    trained: TrainedModel = METHOD.train(source, options)
-    return trained
+    return METHOD.train(source, options)

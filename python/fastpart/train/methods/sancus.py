@@ -116,5 +116,4 @@ def sancus(source: PartitionSource, options: SancusOptions) -> TrainedModel:
     >>> sum(trained.history["broadcasts"]), sum(trained.history["skipped"])
     (21, 19)
     """
-    trained: TrainedModel = METHOD.train(source, options)
-    return trained
+    return METHOD.train(source, options)

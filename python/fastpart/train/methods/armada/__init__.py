@@ -114,5 +114,4 @@ def armada(source: PartitionSource, options: ArmadaOptions) -> TrainedModel:
     >>> fp.train.armada(folder, epochs=20, batch_workers=2, compute_workers=1).summary["test_accuracy"]
     1.0
     """
-    trained: TrainedModel = METHOD.train(source, options)
-    return trained
+    return METHOD.train(source, options)

@@ -91,5 +91,4 @@ def distdgl(source: PartitionSource, options: DistDGLOptions) -> TrainedModel:
     >>> trained = fp.train.distdgl("parts", epochs=20, batch_size=1000, fanouts=[15, 10])  # doctest: +SKIP
     >>> trained.history["remote_bytes"].mean()  # doctest: +SKIP
     """
-    trained: TrainedModel = METHOD.train(source, options)
-    return trained
+    return METHOD.train(source, options)

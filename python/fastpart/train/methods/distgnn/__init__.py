@@ -102,5 +102,4 @@ def distgnn(source: PartitionSource, options: DistGNNOptions) -> TrainedModel:
     >>> fp.train.distgnn(folder, epochs=20).summary["test_accuracy"]
     1.0
     """
-    trained: TrainedModel = METHOD.train(source, options)
-    return trained
+    return METHOD.train(source, options)

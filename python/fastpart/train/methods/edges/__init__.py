@@ -90,5 +90,4 @@ def edges(source: PartitionSource, options: EdgeOptions) -> TrainedEdges:
     >>> trained.predict(folder, edges=[4, 9]), trained.summary["test_accuracy"]
     (array([0, 0]), 1.0)
     """
-    trained: TrainedEdges = METHOD.train(source, options)
-    return trained
+    return METHOD.train(source, options)

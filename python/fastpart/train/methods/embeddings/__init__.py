@@ -140,5 +140,4 @@ def embeddings(source: PartitionSource, options: EmbeddingOptions) -> TrainedEmb
     >>> trained.embeddings.shape, bool(trained.summary["test_filtered_mrr"] > 0.2)
     ((60, 16), True)
     """
-    trained: TrainedEmbeddings = METHOD.train(source, options)
-    return trained
+    return METHOD.train(source, options)

@@ -74,5 +74,4 @@ def full(source: PartitionSource, options: TrainOptions) -> TrainedModel:
     >>> fp.train.full(folder, epochs=20).summary["test_accuracy"]
     1.0
     """
-    trained: TrainedModel = METHOD.train(source, options)
-    return trained
+    return METHOD.train(source, options)

@@ -131,5 +131,4 @@ def links(source: PartitionSource, options: LinkOptions) -> TrainedLinks:
     >>> trained.embeddings.shape, bool(trained.summary["test_auc"] > 0.7)
     ((60, 16), True)
     """
-    trained: TrainedLinks = METHOD.train(source, options)
-    return trained
+    return METHOD.train(source, options)

@@ -105,5 +105,4 @@ def sampled(source: PartitionSource, options: SampledOptions) -> TrainedModel:
     >>> fp.train.sampled(folder, epochs=20, workers=1).summary["test_accuracy"]
     1.0
     """
-    trained: TrainedModel = METHOD.train(source, options)
-    return trained
+    return METHOD.train(source, options)

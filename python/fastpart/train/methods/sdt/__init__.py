@@ -95,5 +95,4 @@ def sdt(source: PartitionSource, options: SDTOptions) -> TrainedModel:
     >>> fp.train.sdt(folder, epochs=20, workers=1).summary["test_accuracy"]
     1.0
     """
-    trained: TrainedModel = METHOD.train(source, options)
-    return trained
+    return METHOD.train(source, options)
