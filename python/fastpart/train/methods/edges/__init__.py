@@ -9,7 +9,7 @@ from ...registry import Method
 
 if TYPE_CHECKING:
     from ....partitions.partition import PartitionSource
-    from ..edges.trained import TrainedEdges
+    from .trained import TrainedEdges
 
 METHOD = Method(
     "edges",

@@ -9,7 +9,7 @@ from ...registry import Method
 
 if TYPE_CHECKING:
     from ....partitions.partition import PartitionSource
-    from ..links.trained import TrainedLinks
+    from .trained import TrainedLinks
 
 METHOD = Method(
     "links",
