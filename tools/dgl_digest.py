@@ -17,7 +17,6 @@ PATTERNS = (
     "python/fastpart/export/**/*.py",
     "python/fastpart/store/schemas.py",
     "python/fastpart/train/methods/distdgl/**/*.py",
-    "python/fastpart/train/methods/distdgl/__init__.py",
     "rust/parts/**/*.rs",
     "tests/requirements-common.txt",
     "tests/requirements-dgl.txt",
