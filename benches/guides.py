@@ -41,7 +41,7 @@ def edges(graphs: dict[str, Any]) -> None:
 
     def made_of(balance: float | None) -> Callable[[Any, int], Any]:
         return lambda graph, k: fp.edges_of(
-            fp.multilevel(graph, k, balance=balance or k, volume_balance=1.1), balance=1.05
+            graph, fp.multilevel(graph, k, balance=balance or k, volume_balance=1.1), balance=1.05
         )
 
     makers = {
@@ -93,7 +93,7 @@ def refine(graphs: dict[str, Any]) -> None:
                 maker = metis if name == "metis" else getattr(fp, name.split(",")[0])
                 start = maker(graph, k, **parameters, **bounds)
                 middle = time.process_time()
-                better = fp.refine(start, graph, **(BOUNDS if name in ("random", "metis") else {}))
+                better = fp.refine(graph, start, **(BOUNDS if name in ("random", "metis") else {}))
                 made, refined = made + middle - begin, refined + time.process_time() - middle
                 before[k].append(fp.evaluate(graph, start).cut_ratio / best)
                 after[k].append(better.evaluate().cut_ratio / best)
@@ -130,10 +130,10 @@ def update(graphs: dict[str, Any]) -> None:
         old = fp.open_graph(records[: len(records) * 19 // 20], num_vertices=grown.num_vertices)
         for k in PARTS:
             first, scratch = fp.multilevel(old, k, **BOUNDS), fp.multilevel(grown, k, **BOUNDS)
-            cells = [outcome(first, fp.update(first, grown), scratch)]
+            cells = [outcome(first, fp.update(grown, first), scratch)]
             for other in (k + 1, k - 1):
                 from_scratch = fp.multilevel(grown, other, **BOUNDS)
-                cells.append(outcome(scratch, fp.update(scratch, grown, k=other), from_scratch))
+                cells.append(outcome(scratch, fp.update(grown, scratch, k=other), from_scratch))
             print("|", label, "|", k, "|", " | ".join(cells), "|", flush=True)
 
 

@@ -58,8 +58,8 @@ def call_of(what: str, graph: fp.Graph, k: int, threads: int) -> Callable[..., A
         return lambda **more: fp.multilevel(graph, k=k, threads=threads, **PLANS[what], **more)
     start = fp.hash(graph, k=k, threads=1)
     if what == "refine":
-        return lambda **more: fp.refine(start, rounds=1, threads=threads, **more)
-    return lambda **more: fp.update(start, graph, threads=threads, **more)
+        return lambda **more: fp.refine(start.graph, start, rounds=1, threads=threads, **more)
+    return lambda **more: fp.update(graph, start, threads=threads, **more)
 
 
 def peak(what: str, n: int, m: int, hubs: int, k: int, threads: int) -> None:
@@ -119,10 +119,10 @@ def calls(graph: fp.Graph, threads: int) -> dict[str, Callable[[], Any]]:
         "multilevel, connected": lambda: fp.multilevel(graph, k=4, volume_balance=1.1, connected=True, **how),
         "multilevel, two levels": lambda: fp.multilevel(graph, k=4, path="two_levels", **how),
         "multilevel, default budget": lambda: fp.multilevel(graph, k=4, threads=threads),
-        "refine": lambda: fp.refine(start, rounds=1, **how),
-        "refine, 4096 parts": lambda: fp.refine(many, rounds=1, **how),
-        "refine, halo": lambda: fp.refine(start, rounds=1, objective="halo", **how),
-        "update": lambda: fp.update(start, graph, **how),
+        "refine": lambda: fp.refine(start.graph, start, rounds=1, **how),
+        "refine, 4096 parts": lambda: fp.refine(many.graph, many, rounds=1, **how),
+        "refine, halo": lambda: fp.refine(start.graph, start, rounds=1, objective="halo", **how),
+        "update": lambda: fp.update(graph, start, **how),
     }
 
 

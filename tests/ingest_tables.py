@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from fastpart.graphs.ingest.stages import ids, records, units
+from fastpart.graphs.ingest.stages import ids, job, records
 
 
 def oracle(vertices, records):
@@ -41,8 +41,8 @@ def small(rows=None, table=None):
     """Make units and groups of a few rows, and buckets of a few ids, so that little data takes every path."""
     with pytest.MonkeyPatch.context() as patch:
         if rows:
-            patch.setattr(units, "ROWS", rows)
-            patch.setattr(units, "_MOST", 10**9)
+            patch.setattr(job, "ROWS", rows)
+            patch.setattr(job, "_MOST", 10**9)
             patch.setattr(records, "GROUP", 3 * rows)
         if table:
             patch.setattr(ids, "_TABLE", table)

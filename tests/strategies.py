@@ -27,7 +27,7 @@ def configs():
         {
             "k": st.integers(1, 16),
             "balance": st.sampled_from([1, 1.0, 1.05, 1.3, 2.0, 1e308]),
-            "seed": st.sampled_from([None, 0, 1, 2**64 - 1]),
+            "seed": st.sampled_from([0, 1, 2**64 - 1]),
             "passes": st.integers(1, 3),
             "batch": st.sampled_from([None, 1, 2, 7, 50, 10**12]),
             "strict": st.booleans(),

@@ -184,7 +184,7 @@ def test_help_lists_what_training_of_links_takes(text_of):
 @pytest.mark.torch
 def test_help_lists_what_comparing_methods_takes(text_of):
     functions = (fp.train.compare, GRAPH, fp.train.full)
-    options = expected(functions, {"seed", "resume", "overwrite"})
+    options = expected(functions, {"seed", "target", "resume", "overwrite"})
     given = listed(text_of("train", "compare"))
     assert given.pop("--methods") == "sampled,sdt,full"
     assert given == {name: value for name, value in options.items() if name != "--methods"}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import fastpart as fp
 from fastpart.cli import main
-from fastpart.graphs.convert import parquet
+from fastpart.graphs import parquet
 from soaked import examples
 from strategies import edge_lists, raw
 

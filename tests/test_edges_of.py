@@ -28,7 +28,7 @@ def vertices(graph):
 
 
 def test_fewer_replicas_than_the_streams_make(graph, vertices):
-    p = fp.edges_of(vertices)
+    p = fp.edges_of(vertices.graph, vertices)
     assert p.rf < min(fp.hdrf(graph, 8).rf, fp.sigma(graph, 8, of="edges").rf)
     assert (p.algorithm, p.k, p.assignment.dtype) == ("edges_of", 8, np.uint8)
     assert p.cap == np.ceil(1.05 * 36_000 / 8)
@@ -36,30 +36,30 @@ def test_fewer_replicas_than_the_streams_make(graph, vertices):
     assert (np.bincount(p.assignment, minlength=8) == p.loads).all()
     assert p.parameters["origin"] == {"algorithm": "multilevel", "parameters": vertices.parameters}
     assert p.graph is graph
-    assert fp.edges_of(vertices, passes=0).rf > p.rf
+    assert fp.edges_of(vertices.graph, vertices, passes=0).rf > p.rf
 
 
 def test_threads_change_nothing(vertices):
-    expected = fp.edges_of(vertices, threads=1)
+    expected = fp.edges_of(vertices.graph, vertices, threads=1)
     for threads in (2, 3, 8):
-        assert fp.edges_of(vertices, threads=threads) == expected
+        assert fp.edges_of(vertices.graph, vertices, threads=threads) == expected
 
 
 def test_partitions_of_every_form(graph, vertices, tmp_path):
-    expected = fp.edges_of(vertices)
-    assert fp.edges_of(vertices.assignment, graph) == expected
-    assert fp.edges_of(vertices.assignment.tolist(), graph.path) == expected
+    expected = fp.edges_of(vertices.graph, vertices)
+    assert fp.edges_of(graph, vertices.assignment) == expected
+    assert fp.edges_of(graph.path, vertices.assignment.tolist()) == expected
     for name in ("p.npy", "p.txt", "p.parquet", "parts"):
         vertices.save(tmp_path / name, graph=graph if name == "parts" else None)
-        assert fp.edges_of(tmp_path / name, graph) == expected
+        assert fp.edges_of(graph, tmp_path / name) == expected
     # Other bounds and weights of the vertex partition do not matter.
     balanced = fp.spring(graph, 8, balance_on=np.arange(3000) % 7 == 0)
-    assert fp.edges_of(balanced).loads.max() <= expected.cap
+    assert fp.edges_of(balanced.graph, balanced).loads.max() <= expected.cap
 
 
 def test_parts_in_a_file(vertices, tmp_path):
-    expected, out = fp.edges_of(vertices), tmp_path / "edges.npy"
-    mapped = fp.edges_of(vertices, out=out)
+    expected, out = fp.edges_of(vertices.graph, vertices), tmp_path / "edges.npy"
+    mapped = fp.edges_of(vertices.graph, vertices, out=out)
     assert isinstance(mapped.assignment, np.memmap)
     assert mapped == expected
     assert (np.load(out) == expected.assignment).all()
@@ -72,8 +72,8 @@ def test_weights_of_records_are_not_read():
     edges = np.array([[0, 1], [1, 2], [2, 3], [3, 0]])
     graph = fp.open_graph(edges, weights=[9, 1, 9, 1])
     with pytest.warns(fp.GraphWarning, match="edges_of"):
-        p = fp.edges_of([0, 1, 1, 0], graph, balance=1.5)
-    assert p == fp.edges_of([0, 1, 1, 0], edges, balance=1.5)
+        p = fp.edges_of(graph, [0, 1, 1, 0], balance=1.5)
+    assert p == fp.edges_of(edges, [0, 1, 1, 0], balance=1.5)
 
 
 @pytest.mark.parametrize(
@@ -94,18 +94,20 @@ def test_weights_of_records_are_not_read():
 )
 def test_refusals(partition, arguments, error, text):
     with pytest.raises(error, match=re.escape(text)):
-        fp.edges_of(partition, np.array([[0, 1], [1, 2], [2, 3]]), **arguments)
+        fp.edges_of(np.array([[0, 1], [1, 2], [2, 3]]), partition, **arguments)
 
 
 def test_refusals_of_partitions(graph):
-    with pytest.raises(fp.ParameterError, match="graph: the partition does not know its graph"):
-        fp.edges_of([0, 1, 1, 0])
+    with pytest.raises(
+        TypeError, match=r"edges_of\(\) takes the graph first, as in edges_of\(graph, partition\)"
+    ):
+        fp.edges_of(fp.hash(graph, 8), graph)
     with pytest.raises(fp.ParameterError, match=r"edges_of\(\) needs a partition of the vertices"):
-        fp.edges_of(fp.dbh(graph, 4))
+        fp.edges_of(graph, fp.dbh(graph, 4))
     with pytest.raises(fp.ParameterError, match="k: 4, but the partition has 8 parts"):
-        fp.edges_of(fp.hash(graph, 8), k=4)
+        fp.edges_of(graph, fp.hash(graph, 8), k=4)
     with pytest.raises(fp.GraphFormatError, match="belongs to another graph"):
-        fp.edges_of(fp.hash(graph, 8), np.array([[0, 1], [2999, 3]]))
+        fp.edges_of(np.array([[0, 1], [2999, 3]]), fp.hash(graph, 8))
 
 
 @pytest.mark.parametrize(("name", "given"), [("hep", {"tau": 1}), ("sigma", {"of": "edges"})])
@@ -130,7 +132,7 @@ edge = st.tuples(st.integers(0, 19), st.integers(0, 19))
 def test_any_partition_of_any_graph(records, k, data):
     graph = fp.open_graph(np.array(records, dtype=np.uint32), num_vertices=20)
     parts = data.draw(st.lists(st.integers(0, k - 1), min_size=20, max_size=20))
-    plain, p = (fp.edges_of(parts, graph, k=k, passes=passes, balance=1.2) for passes in (0, 5))
+    plain, p = (fp.edges_of(graph, parts, k=k, passes=passes, balance=1.2) for passes in (0, 5))
     assert len(p) == len(records)
     assert p.loads.max() <= p.cap
     assert p.rf <= plain.rf
@@ -141,7 +143,7 @@ def test_the_command_line(graph, vertices, tmp_path, capsys):
     vertices.save(start, graph=graph)
     assert main(["edges-of", str(graph.path), str(start), "-o", str(out), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["summary"]["algorithm"] == "edges_of"
-    expected = fp.edges_of(vertices, graph)
+    expected = fp.edges_of(graph, vertices)
     assert fp.open_partition(out) == expected
     flat = tmp_path / "p.npy"
     assert main(["edges-of", str(graph.path), str(start), "-o", str(flat), "-q"]) == 0

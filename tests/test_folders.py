@@ -49,7 +49,7 @@ def test_saving_over_what_fastpart_did_not_write_names_it_and_touches_nothing(pa
     for call in (
         lambda: save(parts),
         lambda: fp.VertexPartition([0] * 6, 1).save(parts),
-        lambda: fp.update(parts, np.vstack([EDGES, [[1, 4]]]), balance=1.5).save(
+        lambda: fp.update(np.vstack([EDGES, [[1, 4]]]), parts, balance=1.5).save(
             parts, graph=np.vstack([EDGES, [[1, 4]]])
         ),
     ):

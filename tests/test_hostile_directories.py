@@ -89,7 +89,7 @@ def test_what_is_no_file_is_refused_by_name_and_never_waited_for(folder, tmp_pat
 @pytest.mark.parametrize("kind", PUT)
 def test_an_update_replaces_what_is_no_file(folder, kind):
     """What stands in place of a listed file is not kept as an unchanged one."""
-    p = fp.update(folder, EDGES, moves=0, balance=1.5)
+    p = fp.update(EDGES, folder, moves=0, balance=1.5)
     for name in ("part-00000/indptr.npy", "part-00000/part.json", "metrics.parquet"):
         (folder / name).unlink()
         PUT[kind](folder / name)

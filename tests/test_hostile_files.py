@@ -236,9 +236,9 @@ def test_a_fifo_is_refused_without_blocking(tmp_path, name):
 
 TAKES_A_PARTITION = {
     "evaluate": lambda graph, file: fp.evaluate(graph, file, k=2),
-    "refine": lambda graph, file: fp.refine(file, graph, k=2),
-    "update": lambda graph, file: fp.update(file, graph, k=2),
-    "edges_of": lambda graph, file: fp.edges_of(file, graph, k=2),
+    "refine": lambda graph, file: fp.refine(graph, file, k=2),
+    "update": lambda graph, file: fp.update(graph, file, k=2),
+    "edges_of": lambda graph, file: fp.edges_of(graph, file, k=2),
     "predict_traffic": lambda graph, file: fp.predict_traffic(file, [2], graph=graph, splits={"train": [0]}),
     "expected_cut": lambda graph, file: fp.expected_cut(graph, file, 0.5),
     "home_parts": fp.home_parts,

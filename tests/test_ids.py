@@ -46,7 +46,7 @@ def dense(users):
     """The cut of an update of the same graph with numbers, whose new vertices come last."""
     _, records = users
     old = fp.open_graph(records[(records < OLD).all(axis=1)], num_vertices=OLD)
-    updated = fp.update(fp.partition(old, 4), fp.open_graph(records, num_vertices=N))
+    updated = fp.update(fp.open_graph(records, num_vertices=N), fp.partition(old, 4))
     return updated.cut_ratio
 
 
@@ -83,7 +83,7 @@ def test_an_update_follows_ids(users, dense, door, tmp_path, capsys):
         capsys.readouterr()
         q = fp.open_partition(tmp_path / "new", graphs[1])
     else:
-        q = fp.update(tmp_path / "parts" if door == "directory" else p, graphs[1])
+        q = fp.update(graphs[1], tmp_path / "parts" if door == "directory" else p)
     after = by_id(q, graphs[1])
     assert len(after) == N
     moved = sum(after[each] != part for each, part in before.items())
@@ -97,7 +97,7 @@ def test_vertices_that_are_gone_are_told(users, caplog):
     old = fp.open_graph(frame(ids, records))
     new = fp.open_graph(frame(ids, records[(records >= 50).all(axis=1)]))
     p = fp.partition(old, 4)
-    q = fp.update(p, new, moves=0)
+    q = fp.update(new, p, moves=0)
     before, after = by_id(p, old), by_id(q, new)
     assert all(before[each] == part for each, part in after.items())
     gone = N - len(after)
@@ -135,35 +135,35 @@ def test_each_type_follows_its_ids(tmp_path):
         before |= {(name, each): part for each, part in table.rows()}
     p.save(tmp_path / "parts")
     new = fp.ingest(typed(papers, authors, cites, writes), tmp_path / "g")
-    q = fp.update(tmp_path / "parts", new, moves=0, balance=1.5)
+    q = fp.update(new, tmp_path / "parts", moves=0, balance=1.5)
     for each in new.types:
         table = fp.restore(q.assignment[each.range.start : each.range.stop], graph=new, of_type=each.name)
         known = [(part, before[each.name, id]) for id, part in table.rows() if (each.name, id) in before]
         assert len(known) == (100 if each.name == "paper" else 50)
         assert all(part == old_part for part, old_part in known)
     with pytest.raises(fp.EdgeFileChangedError, match="its directory was replaced"):
-        fp.update(p, new)  # the directory of its graph has other ids now
+        fp.update(new, p)  # the directory of its graph has other ids now
 
 
 def test_graphs_that_cannot_be_matched(users, tmp_path):
     ids, records = users
     graph, plain = fp.open_graph(frame(ids, records)), fp.open_graph(records, num_vertices=N)
     p = fp.partition(graph, 2)
-    assert fp.update(p, graph).parameters["moved"] == 0
+    assert fp.update(graph, p).parameters["moved"] == 0
     with pytest.raises(fp.ParameterError, match=r"the vertices of the partition have ids\. Open a newer"):
-        fp.update(p, plain)
+        fp.update(plain, p)
     np.save(tmp_path / "p.npy", p.assignment)
     for start in (p.assignment, tmp_path / "p.npy"):
         with pytest.raises(
             fp.ParameterError, match=r"does not say which ids its rows are of\. Pass a partition dir"
         ):
-            fp.update(start, graph)
+            fp.update(graph, start)
     others = fp.open_graph(pl.DataFrame({"source": ["x", "y"], "target": ["y", "z"]}))
     with pytest.raises(fp.ParameterError, match="none of its ids is an id of the partition"):
-        fp.update(p, others)
+        fp.update(others, p)
     numbers = fp.open_graph(pl.DataFrame({"source": [5, 900], "target": [900, 10**12]}), relabel=True)
     with pytest.raises(fp.ParameterError, match="are Int64, those of the partition String"):
-        fp.update(p, numbers)
+        fp.update(numbers, p)
 
 
 def test_a_directory_has_ids_only_if_the_graph_has(users, tmp_path):
@@ -198,7 +198,7 @@ def test_a_damaged_list_of_ids_is_refused(users, tmp_path, ids, text):
     file = tmp_path / "parts" / "manifest.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"ids": ids}))
     with pytest.raises(fp.GraphFormatError, match=text):
-        fp.update(tmp_path / "parts", fp.open_graph(frame(table, records[:60])))
+        fp.update(fp.open_graph(frame(table, records[:60])), tmp_path / "parts")
 
 
 # What is given for vertices.
@@ -441,7 +441,7 @@ def test_partitions_are_paths_wherever_they_are_objects(tmp_path):
         square, fp.EdgePartition([0, 0, 1, 1], 2)
     )
     for function in (fp.refine, fp.update, fp.edges_of):
-        assert function(file, square) == function(array, square)
+        assert function(square, file) == function(square, array)
     splits = {"train": [0]}
     assert fp.predict_traffic(file, [2], graph=square, splits=splits).rows == (
         fp.predict_traffic(parts, [2], graph=square, splits=splits).rows
@@ -465,7 +465,7 @@ def test_parts_in_a_table_go_by_id(graph, tmp_path):
     expected = fp.evaluate(graph, fp.VertexPartition([0, 0, 1, 1], 2)).parts
     for each in (table, tmp_path / "p.csv"):
         assert fp.evaluate(graph, each).parts.equals(expected)
-    assert fp.edges_of(table, graph) == fp.edges_of(fp.VertexPartition([0, 0, 1, 1], 2), graph)
+    assert fp.edges_of(graph, table) == fp.edges_of(graph, fp.VertexPartition([0, 0, 1, 1], 2))
     with pytest.warns(fp.GraphWarning, match=r"partition: the vertices of the graph have ids"):
         fp.evaluate(graph, [0, 0, 1, 1])
 

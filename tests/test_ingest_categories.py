@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 import fastpart as fp
 from column_tables import ingested, reader, records_of, simple, vertices_of
 from fastpart.cli import main
-from fastpart.graphs.embedded_columns import default_dim, embedded_beside
-from fastpart.graphs.graph_directory import categories_in
+from fastpart.graphs.graph_directory import categories_in, default_dim, embedded_beside
 from fastpart.graphs.ingest.columns import features
 from fastpart.graphs.ingest.tables import open_table
 from soaked import examples

@@ -20,7 +20,7 @@ from fastpart.graphs.ingest import ingest
 from fastpart.graphs.ingest.catalog import open_catalog
 from fastpart.graphs.ingest.documents import read_schema
 from fastpart.graphs.ingest.schema import Csv, Format
-from fastpart.graphs.ingest.tables import cloud, open_table
+from fastpart.graphs.ingest.tables import listing, open_table
 
 obstore = pytest.importorskip("obstore")
 moto_server = pytest.importorskip("moto.server")
@@ -62,7 +62,7 @@ def lake():
             lake.put(f"edges/{name}.parquet", pl.DataFrame({"s": [name], "t": ["b"]}))
         lake.put("edges/_SUCCESS", b"")
         yield lake
-    cloud._store.cache_clear()
+    listing._store.cache_clear()
     server.stop()
 
 
@@ -295,6 +295,12 @@ def test_open_graph_takes_a_url(lake, caplog):
         fp.open_graph("s3://lake/graph/", weights="w")
     with pytest.raises(FileNotFoundError, match="s3://lake/none"):
         fp.open_graph("s3://lake/none.parquet")
+
+
+def test_the_column_of_weights_holds_no_ids_in_a_url(lake):
+    lake.put("weighted/a.parquet", pl.DataFrame({"a": [0, 1], "b": [1, 2], "w": [3, 4]}))
+    graph = fp.open_graph("s3://lake/weighted/", weights="w")
+    assert (graph.identify(), graph.weights.tolist()) == (fp.open_graph([[0, 1], [1, 2]]).identify(), [3, 4])
 
 
 def test_open_graph_takes_strings_from_a_url_and_a_lazy_frame(lake):

@@ -77,7 +77,7 @@ from fastpart.graphs.ingest.tables import open_table
         (
             [1.0],
             {"features": [{"column": "x", "standardise": True}], "split": {"by": "random", "train": 0}},
-            r"paper: standardise: there are no rows, or no training vertices",
+            r"paper: standardise: there are no rows, or none in the split train",
         ),
     ],
 )

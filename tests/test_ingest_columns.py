@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 import fastpart as fp
 from column_tables import RATES, UNKNOWN, content, ingested, reader, records_of, simple, vertices_of
 from fastpart.graphs.ingest import columns as module
-from fastpart.graphs.ingest.columns import VertexColumns, splitting
-from fastpart.graphs.ingest.columns.pieces import LEFT_OUT
+from fastpart.graphs.ingest.columns import VertexColumns
+from fastpart.graphs.ingest.columns.labels import SPLITS, split_by_time
+from fastpart.graphs.ingest.columns.rows import LEFT_OUT
 from fastpart.graphs.ingest.tables import TableFile, TableReader, open_table
 from soaked import examples
 
@@ -122,7 +123,7 @@ def test_any_cut_and_order_gives_the_bytes_of_the_oracle(case, split):
         if split is None:
             assert not (out / "split.npz").exists()
             return
-        ids = {**{key: [] for key in splitting.SPLITS}, **np.load(out / "split.npz")}
+        ids = {**{key: [] for key in SPLITS}, **np.load(out / "split.npz")}
         if split == "split":
             for name, words in {
                 "train": ["train"],
@@ -146,7 +147,7 @@ def test_a_split_by_time_never_looks_ahead(values, shares):
     times = np.array([UNKNOWN if each is None else each for each in values], np.int64)
     states = np.ones(len(times), np.uint8)
     bounds = np.round(np.cumsum(shares) / 10, 9).tolist()
-    splitting.split_by_time(states, times, lambda rows: np.ones(rows.stop - rows.start, bool), bounds)
+    split_by_time(states, times, lambda rows: np.ones(rows.stop - rows.start, bool), bounds)
     train, val, test, none = (times[states == state] for state in (2, 3, 4, 1))
     known = np.sort(times[times != UNKNOWN])
     later = [part for part in (train, val, test, none[none != UNKNOWN]) if len(part)]

@@ -98,6 +98,17 @@ def test_a_lake(store):
     assert "# unique in 3 rows" in text
 
 
+def test_relations_with_labels(store):
+    rates = {"src": ["a", "b"], "dst": ["x", "x"], "label": ["good", "bad"], "fold": ["train", "test"]}
+    found, text = guessed(store({"rates.parquet": rates | {"val_mask": [True, False]}}))
+    relation = found["relations"]["rates"]
+    assert (relation["label"], relation["split"]) == ("label", "fold")
+    assert "features" not in relation
+    assert "# ? split: one column that holds train, val or test, for val_mask" in text
+    few = {"src": ["a", "b", "a"], "dst": ["x", "x", "y"], "kind": ["u", "v", "u"]}
+    assert "label:" not in guessed(store({"rates.parquet": few}))[1]
+
+
 def test_headers_of_neo4j(store):
     found, text = guessed(
         store(

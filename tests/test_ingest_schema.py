@@ -233,6 +233,10 @@ GCONSTRUCT = {
             "files": ["a.csv", "b.csv"],
             "source_id_col": "s",
             "dest_id_col": "d",
+            "labels": [
+                {"label_col": "intent", "task_type": "classification", "split_pct": [0.5, 0.25, 0.25]},
+                {"task_type": "link_prediction", "split_pct": [0.8, 0.1, 0.1]},
+            ],
         },
         {"relation": ["author", "of", "paper"], "files": "x/", "source_id_col": "s", "dest_id_col": "d"},
         {"relation": ["editor", "of", "paper"], "files": "y/", "source_id_col": "s", "dest_id_col": "d"},
@@ -265,6 +269,7 @@ GSPROCESSING = {
                 "source": {"column": "~from", "type": "user"},
                 "relation": {"type": "rated"},
                 "dest": {"column": "~to", "type": "movie"},
+                "labels": [{"column": "", "type": "link_prediction", "split_rate": {"train": 1}}],
             }
         ],
     },
@@ -289,6 +294,10 @@ def test_gconstruct(tmp_path):
         {"paper": "d"},
     )
     assert citing.format.csv.separator == "\t"
+    assert (citing.label, citing.split) == (
+        "intent",
+        Rates(by="random", train=0.5, val=0.25, test=0.25),
+    )
 
 
 def test_gsprocessing():
@@ -300,6 +309,7 @@ def test_gsprocessing():
     ]
     assert schema.relations["rated"].source == {"user": "~from"}
     assert schema.relations["rated"].files == ["e/"]
+    assert (schema.relations["rated"].label, schema.relations["rated"].split) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -313,6 +323,7 @@ def test_gsprocessing():
             "the transformation 'bert_hf' of 'embedding' is not known",
         ),
         (lambda c: c["nodes"][0]["labels"].append({}), "only one label"),
+        (lambda c: c["edges"][0]["labels"].append({}), r"edges\[0\]\.labels: only one label"),
         (lambda c: c["nodes"].append(c["nodes"][0]), "the type 'paper' has two entries"),
         (lambda c: c["nodes"][0]["labels"][0].update(custom_split_filenames={}), "splits by files"),
     ],

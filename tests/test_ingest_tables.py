@@ -18,7 +18,7 @@ from fastpart.core.row_groups import row_groups
 from fastpart.errors import EdgeFileChangedError, GraphFormatError
 from fastpart.graphs.ingest.schema import Csv, Format
 from fastpart.graphs.ingest.tables import BATCH, open_table
-from fastpart.graphs.ingest.tables.paths import glob_pattern
+from fastpart.graphs.ingest.tables.listing import glob_pattern
 from soaked import examples
 
 HOME = Path(__file__).parents[1]

@@ -38,18 +38,16 @@ facts, inputs, outputs, rows
 standardising, vertex_rows
 """,
     "graphs": """
-conversion_cache, types, weights
+conversion_cache, tables, types
+sources, weights
 sidecars
 graph_directory
-embedded_columns
-tables
-sources
-graph, staging
-directory_opening
-convert, ingest, relation_weights, vertex_splits
+files, graph
+given_splits, ingest
+parquet
+convert
 converted
 opening
-held_out
 splits
 """,
     "machines": """

@@ -241,7 +241,7 @@ def test_pairs_of_ones_own_without_negatives(opened):
     loader = opened.link_loader(pairs, fanouts=[-1], num_negatives=0)
     (batch,) = loader
     assert labelled(batch) == [(5, 2, 1.0), (3, 8, 1.0), (2, 5, 1.0)]
-    assert repr(loader).startswith("<LinkLoader: 3 edges in 1 steps of 1024, fanouts [-1]")
+    assert repr(loader).startswith("<LinkLoader: 3 edges in 1 steps of 1000, fanouts [-1]")
     assert repr(batch).startswith("<LinkBatch: 3 of 3 edges, 3 pairs, ")
     moved = batch.to("cpu")
     assert torch.equal(moved.edge_label_index, batch.edge_label_index)

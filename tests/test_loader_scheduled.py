@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fastpart as fp
+from fastpart import _core
 
 torch = pytest.importorskip("torch")
 
@@ -274,6 +275,74 @@ def test_scheduled_batches_of_a_relation(typed, negatives):
         same_of_types(one, other)
 
 
-def test_a_sampler_of_ones_own_is_for_graphs_without_types(typed):
-    with pytest.raises(fp.ParameterError, match="neighbourhood: it is for graphs without types"):
-        typed.loader(fanouts=[2], scheduled=True, neighbourhood=print)
+def own_over_types(stored, fanouts, **wrong):
+    """Return a sampler of a user that takes the seeds of each type, with the samples of the core."""
+    topology = stored._topology
+    sampler = _core.Sampler(topology, fanouts, types=stored._types, edge_ids=True)
+    numbers, within = stored._rows_by_type.locate(np.arange(topology.num_vertices, dtype=np.uint32))
+    rows = [np.flatnonzero(numbers == number)[np.argsort(within[numbers == number])] for number in range(3)]
+
+    def sample(seeds, epoch, step):
+        assert len(seeds) == 3
+        every = np.concatenate([rows[number][each] for number, each in enumerate(seeds)]).astype(np.uint32)
+        if sum(map(bool, map(len, seeds))) > 1:
+            every.sort()  # as a loader of edges has them, part after part
+        found = sampler.sample(every, epoch=epoch, step=step)
+        names = ("rows", "indptr", "indices", "num_sampled_nodes", "num_sampled_edges", "e_id")
+        return Sample(**{**{name: getattr(found, name) for name in names}, **wrong})
+
+    return sample
+
+
+def test_a_sampler_of_ones_own_over_types(typed):
+    fanouts = [[2, 3, 2, 2, 3], [1, 2, 3, 2, 2]]
+    by_name = {
+        key: [hop[number] for hop in fanouts]
+        for number, key in enumerate(each.name for each in typed.parts[0].edge_types)
+    }
+    own = {"scheduled": True, "threads": 2, "neighbourhood": own_over_types(typed, fanouts)}
+    given = {"fanouts": by_name, "batch_size": 20}
+    for one, other in zip(typed.loader(**given), typed.loader(**given, **own), strict=True):
+        same_of_types(one, other)
+    given |= {"relation": "writes", "edges": np.stack([np.arange(50), np.arange(50) * 7 % 240 + 180], axis=1)}
+    for one, other in zip(typed.link_loader(**given), typed.link_loader(**given, **own), strict=True):
+        same_of_types(one, other)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (
+            {"rows": np.zeros(3, np.uint32)},
+            "rows of the sample .* is no list with an entry for each of 3 types",
+        ),
+        (
+            {"indptr": [np.zeros(1, np.int32)]},
+            "indptr of .* is no list with an entry for each of 5 relations",
+        ),
+        ({"rows": [np.zeros(1, np.uint32)] * 3}, "wrong rows of 'author': expected as many as nodes"),
+        ({"num_sampled_nodes": [[1]] * 3}, "expected 2 and 1 numbers of each"),
+        ({"num_sampled_nodes": [5] * 3}, "num_sampled_nodes of the sample it returned is no list of counts"),
+        ({"indices": [np.full(1, 10**6, np.int32)] * 5}, "wrong indptr of 'cites'"),
+        ({"num_sampled_edges": [[10**6]] * 5}, "wrong num_sampled_edges of 'cites'"),
+        ({"e_id": [np.zeros(3, np.int64)] * 5}, "wrong e_id of 'cites'"),
+        ({"n_id": [np.zeros(3, np.int64)] * 3}, "wrong n_id of 'author'"),
+        ({"features": []}, "features of the sample it returned is not None"),
+    ],
+)
+def test_broken_samples_over_types_are_refused(typed, wrong, message):
+    sampler = own_over_types(typed, [[2] * 5], **wrong)
+    loader = typed.loader(fanouts=[2], batch_size=30, scheduled=True, neighbourhood=sampler)
+    with pytest.raises(fp.ParameterError, match=f"^neighbourhood: .*{message}"):
+        list(loader)
+
+
+def test_samples_of_other_seeds_over_types_are_refused(typed):
+    of_core = own_over_types(typed, [[2] * 5])
+
+    def other(seeds, epoch, step):
+        return of_core([each[::-1] for each in seeds], epoch, step)
+
+    loader = typed.loader(fanouts=[2], batch_size=30, scheduled=True, neighbourhood=other)
+    with pytest.raises(fp.ParameterError, match="wrong rows of 'paper': the first are not the seeds"):
+        list(loader)

@@ -111,8 +111,9 @@ def test_seed_of_another_type(seed):
 
 
 # 23
-def test_no_seed_is_seed_0():
-    assert spring(seed=None).parameters["seed"] == 0
+def test_no_seed_is_refused():
+    with pytest.raises(TypeError, match=r"seed: None is not repeatable\. Give a number, as in seed=0"):
+        spring(seed=None)
     assert spring(seed=2**64 - 1).parameters["seed"] == 2**64 - 1
 
 

@@ -135,16 +135,16 @@ def test_a_saved_partition_remembers_its_sizes(tmp_path, bounds):
         np.testing.assert_array_equal(ours, theirs)
     assert fp.evaluate(GRID, loaded) == fp.evaluate(GRID, saved)
     again = {name: bounds[name] for name in bounds if name == "balance_on"}
-    refined = fp.refine(loaded, **again)
+    refined = fp.refine(loaded.graph, loaded, **again)
     assert refined.parameters["sizes"] == SIZES
     assert refined.cap.tolist() == saved.cap.tolist()
     check_within(refined)
     assert refined.cut_ratio <= saved.cut_ratio
-    updated = fp.update(loaded, GRID, **again)
+    updated = fp.update(GRID, loaded, **again)
     assert updated.cap.tolist() == saved.cap.tolist()
     check_within(updated)
-    assert isinstance(fp.update(loaded, GRID, k=5, **again).cap, int)
-    other = fp.update(loaded, GRID, k=5, sizes=[1, 1, 1, 1, 2], **again)
+    assert isinstance(fp.update(GRID, loaded, k=5, **again).cap, int)
+    other = fp.update(GRID, loaded, k=5, sizes=[1, 1, 1, 1, 2], **again)
     assert other.cap.tolist() == caps_of(1.03, N, [1, 1, 1, 1, 2])
     check_within(other)
 
@@ -205,7 +205,7 @@ def test_equal_parts(path, k):
     exact = N * sizes / sizes.sum()
     assert (p.loads >= np.floor(exact)).all()
     assert (p.loads <= np.ceil(exact)).all()
-    assert fp.refine(p, GRID).loads.tolist() == pytest.approx(exact, abs=1)
+    assert fp.refine(GRID, p).loads.tolist() == pytest.approx(exact, abs=1)
 
 
 # Fixed vertices.
@@ -262,7 +262,7 @@ def test_fixed_vertices_and_caps_of_any_graph(problem, threads):
     assert p == fp.multilevel(graph, k, fixed=fixed, threads=1, **options)
     known = {name: options[name] for name in ("balance_on", "volume_balance", "sizes") if name in options}
     known |= {"fixed": fixed, "threads": threads}
-    for after in (fp.refine(p, graph, **known), fp.update(p.assignment, graph, k=k, balance=3.0, **known)):
+    for after in (fp.refine(graph, p, **known), fp.update(graph, p.assignment, k=k, balance=3.0, **known)):
         assert (after.assignment == fixed)[fixed >= 0].all()
         check_within(after)
 
@@ -272,23 +272,25 @@ def test_no_fixed_vertex_is_none_at_all(options):
     assert fp.multilevel(GRID, K, fixed=np.full(N, -1), **options) == fp.multilevel(GRID, K, **options)
     start = fp.hash(GRID, K)
     some = {name: options[name] for name in options if name not in ("path", "sample")}
-    assert fp.refine(start, fixed=np.full(N, -1), **some) == fp.refine(start, **some)
+    assert fp.refine(start.graph, start, fixed=np.full(N, -1), **some) == fp.refine(
+        start.graph, start, **some
+    )
 
 
 def test_a_start_is_moved_to_where_it_is_fixed():
     start = fp.hash(GRID, K)
     fixed = fixed_of(N, K, 0.1, seed=5)
-    for p in (fp.refine(start, fixed=fixed), fp.update(start, GRID, fixed=fixed, moves=0.0)):
+    for p in (fp.refine(start.graph, start, fixed=fixed), fp.update(GRID, start, fixed=fixed, moves=0.0)):
         assert (p.assignment == fixed)[fixed >= 0].all()
         check_within(p)
     needed = np.count_nonzero((fixed >= 0) & (fixed != start.assignment))
-    assert fp.update(start, GRID, fixed=fixed, moves=0.0).parameters["moved"] >= needed
+    assert fp.update(GRID, start, fixed=fixed, moves=0.0).parameters["moved"] >= needed
     p = fp.multilevel(GRID, K, fixed=fixed)
     with pytest.raises(
         fp.ParameterError, match=r"^fixed: the partition has fixed vertices, which it does not keep"
     ):
-        fp.refine(p)
-    free = fp.refine(fp.VertexPartition(p.assignment, K), GRID)
+        fp.refine(p.graph, p)
+    free = fp.refine(GRID, fp.VertexPartition(p.assignment, K))
     assert free.cut_ratio < p.cut_ratio
 
 
@@ -366,9 +368,9 @@ def test_fragments_of_planted_blobs_are_moved():
     with pytest.warns(
         UserWarning, match=r"^connected: fragments that stay apart from the rest of their part: \d+"
     ):
-        tight = fp.refine(start, edges, balance=1.0, rounds=0, connected=True)
+        tight = fp.refine(edges, start, balance=1.0, rounds=0, connected=True)
     assert tight.loads.max() <= tight.cap
-    p = fp.refine(start, edges, balance=2.0, rounds=0, connected=True)
+    p = fp.refine(edges, start, balance=2.0, rounds=0, connected=True)
     assert fp.evaluate(edges, p).parts["components"].to_list() == [1, 1, 1, 1]
     assert p.cut_ratio < before.cut_ratio
     assert p.parameters["connected"] is True
@@ -384,8 +386,8 @@ def test_connecting_never_makes_more_components(graph, k, balance, random):
     parts = [random.randrange(k) for _ in range(n)]
     opened = fp.open_graph(edges, num_vertices=n)
     # What the start becomes without moves of fragments.
-    plain = fp.refine(fp.VertexPartition(parts, k), opened, balance=balance, rounds=0)
-    p = fp.refine(fp.VertexPartition(parts, k), opened, balance=balance, rounds=0, connected=True)
+    plain = fp.refine(opened, fp.VertexPartition(parts, k), balance=balance, rounds=0)
+    p = fp.refine(opened, fp.VertexPartition(parts, k), balance=balance, rounds=0, connected=True)
     before, after = (sum(oracles.components(edges.tolist(), each.assignment, k)) for each in (plain, p))
     assert after <= before
     check_within(p)

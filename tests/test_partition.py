@@ -31,7 +31,7 @@ def again(p, graph):
     if p.algorithm != "edges_of":
         return PARTITIONERS[p.algorithm](graph, **parameters)
     origin = p.parameters["origin"]
-    return fp.edges_of(PARTITIONERS[origin["algorithm"]](graph, **origin["parameters"]), graph, **parameters)
+    return fp.edges_of(graph, PARTITIONERS[origin["algorithm"]](graph, **origin["parameters"]), **parameters)
 
 
 def test_it_is_multilevel(file):
@@ -226,7 +226,7 @@ def test_of_edges_the_better_of_two_wins(file):
     assert set(compared) == {"edges_of", "hep:refine=True"}
     quick = {"k": 8, "balance": 8.0, "volume_balance": 1.05, "balance_on": [], "effort": "quick"}
     vertices = fp.multilevel(file, **quick)
-    assert fp.edges_of(vertices, balance=1.05).rf == compared["edges_of"]
+    assert fp.edges_of(vertices.graph, vertices, balance=1.05).rf == compared["edges_of"]
 
 
 def test_best_of_edges_is_never_worse_than_the_default():

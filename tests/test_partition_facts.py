@@ -9,6 +9,7 @@ import pytest
 
 import fastpart as fp
 from fastpart.cli import main
+from typed_graphs import Typed
 
 EDGES = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3], [5, 5]])
 
@@ -37,6 +38,24 @@ def test_facts_are_what_is_there(folder):
     assert (facts["files"], facts["bytes"]) == (len(files), sum(map(os.path.getsize, files)))
     assert facts["summary"]["cut_ratio"] == opened.manifest["summary"]["cut_ratio"]
     assert fp.info(str(folder), 3) == facts == json.loads(json.dumps(facts))
+
+
+def test_rows_of_relations_and_splits_of_all_edges_are_told(tmp_path):
+    relations = [
+        ("rates", "user", "film", True, [(0, 1), (1, 0), (2, 2), (0, 2)]),
+        ("knows", "user", "user", "merged", [(0, 1), (1, 2)]),
+    ]
+    typed = Typed([("user", 3), ("film", 3)], relations, [0, 1, 0, 1, 1, 0], 2)
+    splits = {"val": {"rates": [[2, 3]]}, "test": {"rates": [[1, 4]]}}
+    given = {"times": {"user": np.arange(3)}, "edge_times": {"rates": np.arange(4)}}
+    stored = typed.saved(tmp_path, **given, edge_splits=splits)
+    facts = fp.info(tmp_path / "parts")
+    whole = {"dtype": "int64", "shape": []}
+    assert facts["data"]["rates"] == {"count": 4, "times": whole}
+    assert facts["data"]["user"] == {"count": 3, "times": whole}
+    assert facts["data"]["knows"] == {"count": 2}
+    assert facts["data"]["edges"] == {"count": 6, "splits": stored.manifest["edge_splits"]}
+    assert re.search(r"^rates +4  - .* int64$", str(facts), re.MULTILINE)
 
 
 def test_the_shell_prints_the_same_and_refuses_options_of_graphs(folder, capsys, monkeypatch):

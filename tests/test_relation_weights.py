@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import fastpart as fp
 from fastpart.cli import main
 from fastpart.core.options import run_options
-from fastpart.graphs.relation_weights import weighted_by_relation
+from fastpart.graphs.graph import weighted_by_relation
 from random_typed import random_typed_graph, records_of, typed_graph
 from soaked import examples
 
@@ -103,13 +103,13 @@ def test_partitioners_follow_the_factors(tmp_path):
         assert cuts["near"]["near"] < cuts["far"]["near"]
         assert cuts["far"]["far"] < cuts["near"]["far"]
     p = fp.multilevel(graph, 4, relation_weights={"near": 50.0})
-    again = fp.refine(fp.VertexPartition(p, 4), graph, relation_weights={"near": 50.0})
+    again = fp.refine(graph, fp.VertexPartition(p, 4), relation_weights={"near": 50.0})
     cut, before = (
         fp.evaluate(graph, each, relation_weights={"near": 50.0}).weighted_cut for each in (again, p)
     )
     assert cut <= before
-    assert fp.refine(p).parameters["relation_weights"] == {"near": 50.0}
-    assert fp.update(p, graph).parameters["relation_weights"] == {"near": 50.0}
+    assert fp.refine(p.graph, p).parameters["relation_weights"] == {"near": 50.0}
+    assert fp.update(graph, p).parameters["relation_weights"] == {"near": 50.0}
     # Without factors nothing is recorded, and the factor 1 changes nothing.
     plain = fp.multilevel(graph, 4)
     assert "relation_weights" not in plain.parameters

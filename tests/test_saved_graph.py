@@ -36,7 +36,7 @@ def test_a_directory_has_the_parts_of_the_graph_it_was_made_from(make, graph, tm
 
 def test_a_refined_and_an_updated_partition_know_theirs(graph, tmp_path):
     for make in (fp.refine, fp.update):
-        made = make(fp.spring(graph, 2), graph) if make is fp.update else make(fp.spring(graph, 2))
+        made = make(graph, fp.spring(graph, 2))
         made.save(tmp_path / "parts", features=X)
         assert fp.open_partition(tmp_path / "parts").parts[1].features.shape[1] == 2
 

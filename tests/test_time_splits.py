@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
+from random_typed import random_typed_graph, records_of
 from soaked import examples
 from strategies import edge_lists
 from temporal import NO_TIME
@@ -49,6 +50,54 @@ def test_splits_follow_the_definition(graph, data):
         found = [(tuple(pair), time) for pair, time in zip(pairs.tolist(), at.tolist(), strict=True)]
         assert sorted(found) == sorted(wanted)
     assert all(splits.edge_times.max() < at.min() for at in (splits.val_times, splits.test_times) if len(at))
+
+
+def test_splits_over_types_follow_the_definition(tmp_path):
+    """Relations with times are split at the same two times, each with pairs of its own. Others are trained on."""
+    graph = random_typed_graph(tmp_path / "graph", 2)
+    rng, records = np.random.default_rng(0), records_of(graph)
+    of = {each.name: slice(each.first, each.range.stop) for each in graph.relations}
+    times = {name: rng.integers(0, 20, of[name].stop - of[name].start) for name in ("cites", "writes")}
+    times["writes"][::7] = NO_TIME
+    splits = fp.split_edges(graph, 0.1, 0.2, times=times)
+    ordered = sorted(np.concatenate([times["cites"], times["writes"]]).tolist())
+    starts = [ordered[int(np.ceil(round(share * len(ordered), 6)))] for share in (0.7, 0.8)]
+    expected = {"val": [], "test": []}
+    kept = {"has_topic": records[of["has_topic"]].tolist()}
+    for number, name in ((0, "cites"), (2, "writes")):
+        of_relation, at = records[of[name]].tolist(), times[name].tolist()
+        kept[name] = [pair for pair, time in zip(of_relation, at, strict=True) if time < starts[0]]
+        first = {}
+        for (u, v), time in zip(of_relation, at, strict=True):
+            key = min(u, v), max(u, v)
+            if u != v and (key not in first or time < first[key][1]):
+                first[key] = (u, v, number), time
+        for pair, time in first.values():
+            if time >= starts[0]:
+                expected["test" if time >= starts[1] else "val"].append((pair, time))
+        np.testing.assert_array_equal(splits.edge_times[name], times[name][times[name] < starts[0]])
+    for each in splits.graph.relations:
+        assert records_of(splits.graph)[each.first : each.range.stop].tolist() == kept[each.name]
+    for name, wanted in expected.items():
+        at = getattr(splits, f"{name}_times").tolist()
+        found = [(tuple(pair), time) for pair, time in zip(getattr(splits, name).tolist(), at, strict=True)]
+        assert sorted(found) == sorted(wanted)
+        assert wanted
+    fp.random(splits.graph, k=2, of="vertices").save(
+        tmp_path / "parts", graph=splits.graph, edge_splits=splits, edge_times=splits.edge_times
+    )
+    assert fp.open_partition(tmp_path / "parts").manifest["held_out_from"] == splits.val_times.min()
+    for more, text in (
+        ({"times": times["cites"]}, "times: the graph has types. Give times by relation"),
+        (
+            {"times": {"cite": times["cites"]}},
+            "times: 'cite' is no relation of the graph. Did you mean 'cites'?",
+        ),
+        ({"times": {"cites": times["writes"]}}, r"times: expected one per record, of shape \(150,\)"),
+        ({"times": times, "out": tmp_path / "train.bin"}, "out: times of relations go to"),
+    ):
+        with pytest.raises(fp.ParameterError, match=text):
+            fp.split_edges(graph, **more)
 
 
 def graph(n=200, m=3000):

@@ -53,7 +53,7 @@ REFUSED = {
     "missing": lambda p, parts: fp.multilevel(),
     "of a builtin": lambda p, parts: fp.multilevel(RING, k=0),
     "inside a list": lambda p, parts: fp.multilevel(RING, k=2, balance="x"),
-    "start": lambda p, parts: fp.refine(p, balance=-1),
+    "start": lambda p, parts: fp.refine(p.graph, p, balance=-1),
     "of several": lambda p, parts: fp.compare(RING, k=[2, 0]),
     "given array": lambda p, parts: fp.evaluate(RING, p, labels=[1, 2]),
     "array": lambda p, parts: p.evaluate(labels=[1, 2]),

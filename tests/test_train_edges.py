@@ -249,15 +249,6 @@ def test_what_does_not_fit_is_refused(graph, parts, alone, tmp_path):
         trained.predict(parts, edges=[M])
 
 
-def test_graphs_with_types_are_refused(tmp_path):
-    from test_edge_labels import typed
-
-    given = {"edge_labels": {"rates": [0, 1, 0, 1]}, "edge_label_splits": {"rates": {"train": [0, 1]}}}
-    typed().saved(tmp_path, **given)
-    with pytest.raises(fp.ParameterError, match="Edges are classified in graphs without types"):
-        fp.train.edges(tmp_path / "parts")
-
-
 def test_the_command_line_trains_and_predicts(parts, tmp_path, capsys):
     words = (
         f"train edges {parts} --epochs 1 --batch-size 300 --workers 1 --predictions {tmp_path}/classes.npy"

@@ -9,7 +9,8 @@ import fastpart as fp
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.learned_rows import LearnedRows, TypeVertices, learned_files, written  # noqa: E402
+from fastpart.partitions.seeds import TypeVertices  # noqa: E402
+from fastpart.train.learned_rows import LearnedRows, learned_files, written  # noqa: E402
 from ranks import run_code  # noqa: E402
 from typed_training import typed_parts  # noqa: E402
 

@@ -85,9 +85,10 @@ def test_what_does_not_fit_is_told(tmp_path, given, message):
 
 def test_other_methods_name_the_one_that_trains(tmp_path):
     typed_parts(tmp_path, 2)
-    for method in (fp.train.full, fp.train.sancus):
-        with pytest.raises(fp.ParameterError, match=r"sampled"):
-            method(tmp_path / "parts", epochs=1)
+    with pytest.raises(
+        fp.ParameterError, match=r"source: .* holds a graph with types. Train over it with .*sampled"
+    ):
+        fp.train.sancus(tmp_path / "parts", epochs=1)
 
 
 @pytest.mark.parametrize(
@@ -140,6 +141,51 @@ def test_averaging_over_whole_neighbourhoods_is_training_on_the_whole_graph(tmp_
         for name in ("loss", "val_accuracy"):
             assert np.allclose(run.history[name], whole.history[name], rtol=1e-6, atol=0)
         assert run.summary["test_accuracy"] == whole.summary["test_accuracy"]
+
+
+@pytest.mark.parametrize("model", ["rgcn", "rgat", "hgt", "heterosage"])
+def test_full_over_types_is_one_batch_with_all_neighbours(tmp_path, model):
+    of_cites = np.random.default_rng(3).standard_normal((600, 2)).astype(np.float32)
+    typed_parts(tmp_path, 3, edge_features={"cites": of_cites}, halo_hops=2)
+    sampled = fp.train.sampled(tmp_path / "parts", model=model, workers=1, fanouts=[-1, -1], **WHOLE)
+    full = fp.train.full(tmp_path / "parts", model=model, out=tmp_path / "run", **WHOLE)
+    for name in ("loss", "val_accuracy"):
+        np.testing.assert_allclose(full.history[name], sampled.history[name], rtol=1e-6, atol=0)
+    assert full.summary["test_accuracy"] == sampled.summary["test_accuracy"]
+    again = fp.train.open(tmp_path / "run").predict(tmp_path / "parts", outputs="logits")
+    np.testing.assert_allclose(
+        again, sampled.predict(tmp_path / "parts", outputs="logits"), rtol=1e-4, atol=1e-5
+    )
+
+
+def test_full_over_types_does_not_depend_on_parts_and_goes_on(tmp_path):
+    for k in (1, 4):
+        typed_parts(tmp_path / f"{k}", k)
+    given = {**WHOLE, "model": "rgcn", "dropout": 0.3, "target": "paper"}
+    one, four = (fp.train.full(tmp_path / f"{k}" / "parts", **given) for k in (1, 4))
+    np.testing.assert_allclose(one.history["loss"], four.history["loss"], rtol=1e-9, atol=0)
+    fp.train.full(tmp_path / "4" / "parts", out=tmp_path / "run", **{**given, "epochs": 2})
+    more = fp.train.full(tmp_path / "4" / "parts", out=tmp_path / "run", resume=True, **given)
+    assert more.history["loss"].to_list() == four.history["loss"].to_list()
+
+
+@pytest.mark.parametrize(
+    ("widths", "given", "message"),
+    [
+        (None, {"batch_size": 10}, "batch_size: batches of a graph in memory are sampled without types"),
+        (None, {"model": "graphsage"}, "model: the graph has types"),
+        (None, {"target": "author"}, "holds no labels, no splits of 'author'"),
+        (
+            {"field": 2, "paper": 5},
+            {},
+            "source: author have no features, and learned rows are kept by the workers",
+        ),
+    ],
+)
+def test_full_refuses_by_name_what_it_does_not_do_over_types(tmp_path, widths, given, message):
+    typed_parts(tmp_path, 2, widths=widths)
+    with pytest.raises(fp.ParameterError, match=message):
+        fp.train.full(tmp_path / "parts", **{"model": "rgcn", "epochs": 1, **given})
 
 
 def test_averages_of_copies_over_types(tmp_path):

@@ -1,5 +1,6 @@
 """Link prediction over types: the same losses for any parts and workers, and scores as a dense computation gives."""
 
+from dataclasses import replace
 from itertools import repeat
 from operator import eq, gt
 
@@ -15,6 +16,7 @@ torch = pytest.importorskip("torch")
 from fastpart.core.pairs import hashed, keys_of, mixed  # noqa: E402
 from fastpart.loading.negatives import AllVertices  # noqa: E402
 from fastpart.train.graphs.rows import layers_of  # noqa: E402
+from fastpart.train.learned_rows import initial  # noqa: E402
 
 QUICK = {
     "hidden": 8,
@@ -74,6 +76,8 @@ def assert_same(one, other):
         {"relation": "writes", "decoder": "mlp", "negatives": "batch", "model": "hgt"},
         {"relation": "cites", "negatives": "degree"},
         {"relation": ["cites", "writes"], "decoder": "dot", "model": "heterosage", "num_hard_negatives": 3},
+        {"embeddings": 6, "model": "heterosage"},
+        {"embeddings": 3, "model": "hgt", "heads": 1, "relation": "has_topic"},
     ],
 )
 def test_parts_and_workers_do_not_change_the_losses(splits, alone, tmp_path, given):
@@ -85,6 +89,53 @@ def test_parts_and_workers_do_not_change_the_losses(splits, alone, tmp_path, giv
     for k, workers in ((2, 1), (3, 2)):
         assert_same(one, fp.train.links(saved(splits, tmp_path / f"{k}", k), workers=workers, **given))
     assert len(one.learned["author"]) == next(e.n for e in splits.graph.types if e.name == "author")
+
+
+@pytest.mark.parametrize("model", ["rgcn", "hgt"])
+def test_embeddings_stand_behind_the_features_of_all_types(splits, alone, tmp_path, model):
+    """The first loss is that of features with the first rows behind them, and predictions read the learned ones."""
+    sizes = {each.name: each.range for each in splits.graph.types}
+    stored = saved(splits, tmp_path / "parts", 2)
+    given = {**QUICK, "precision": "float32", "model": model, "batch_size": 10**6, "heads": 1}
+    given |= {"embeddings": 4, "relation": "writes"}
+    trained = alone(stored, **given)
+    first = {name: initial(np.array(ids), 4, 0).astype(np.float32) for name, ids in sizes.items()}
+    rows = {name: [] for name in sizes}
+    for part in fp.open_partition(stored).parts:
+        for name in sizes:
+            known = part.of_type(name)
+            if known.features is not None:
+                rows[name].append((known.inner - sizes[name].start, known.features))
+    features = {}
+    for name, found in rows.items():
+        features[name] = first[name]
+        if found:
+            places, values = (np.concatenate(each) for each in zip(*found, strict=True))
+            features[name] = np.concatenate([values[np.argsort(places)], first[name]], axis=1)
+    assignment = np.arange(splits.graph.num_vertices) % 2
+    fp.VertexPartition(assignment, 2).save(
+        tmp_path / "wide", graph=splits.graph, edge_splits=splits, features=features
+    )
+    wide = alone(tmp_path / "wide", **{**given, "embeddings": None})
+    assert trained.history["loss"][0] == pytest.approx(wide.history["loss"][0], rel=1e-6)
+    assert trained.history["loss"][2] != pytest.approx(wide.history["loss"][2], rel=1e-6)
+    assert trained.embeddings is None
+    assert set(trained.learned) == set(sizes)
+    changed = {name: (trained.learned[name] != first[name]).any() for name in sizes}
+    assert changed["author"]
+    assert changed["paper"]
+    for name, of_type in rows.items():  # what predict reads: the features, and the rows of the best epoch
+        features[name] = np.concatenate([features[name][:, :-4], trained.learned[name]], axis=1)
+        assert bool(of_type) == (features[name].shape[1] > 4)
+    fp.VertexPartition(assignment, 2).save(
+        tmp_path / "last", graph=splits.graph, edge_splits=splits, features=features
+    )
+    instead = replace(
+        trained,
+        learned=None,
+        task=replace(trained.task, embeddings=0, widths={n: f.shape[1] for n, f in features.items()}),
+    )
+    np.testing.assert_allclose(trained.predict(stored), instead.predict(tmp_path / "last"), atol=1e-6)
 
 
 def hard_negatives(splits):
@@ -182,9 +233,11 @@ def test_scores_against_brute_force(parts, alone, splits, decoder):
         assert trained.summary[f"{split}_auc"] == pytest.approx(np.mean(shares), abs=1e-4)
 
 
-def test_it_is_opened_and_goes_on(parts, alone, tmp_path):
-    whole = alone(parts, **{**QUICK, "epochs": 4})
-    alone(parts, out=tmp_path / "out", **QUICK)
+@pytest.mark.parametrize("embeddings", [None, 5])
+def test_it_is_opened_and_goes_on(parts, alone, tmp_path, embeddings):
+    given = {**QUICK, "embeddings": embeddings}
+    whole = alone(parts, **{**given, "epochs": 4})
+    alone(parts, out=tmp_path / "out", **given)
     kept = fp.train.open(tmp_path / "out")
     assert kept.relations == whole.relations
     assert_same(kept.resume(4), whole)
@@ -193,7 +246,7 @@ def test_it_is_opened_and_goes_on(parts, alone, tmp_path):
     np.testing.assert_allclose(rows, whole.predict(parts), atol=1e-6)
     np.testing.assert_allclose(opened.predict(parts, vertices=[9, 2]), rows[[9, 2]], atol=1e-6)
     with pytest.raises(fp.ParameterError, match="relation"):
-        alone(parts, out=tmp_path / "out", resume=True, **{**QUICK, "relation": "cites"})
+        alone(parts, out=tmp_path / "out", resume=True, **{**given, "relation": "cites"})
 
 
 def test_probabilities_are_of_a_relation(parts, alone, splits):
@@ -219,8 +272,7 @@ def test_what_does_not_fit_is_refused(parts, alone, tmp_path):
     for given, message in (
         ({"relation": "likes"}, "relation: 'likes' is no relation of"),
         ({"relation": []}, "relation: expected the name of a relation"),
-        ({"embeddings": 4}, "embeddings: it is for graphs without types"),
-        ({"temporal": "uniform"}, "temporal: "),
+        ({"temporal": "uniform"}, "temporal: .* edges have no time"),
         ({"model": "graphsage"}, "model: "),
     ):
         with pytest.raises(fp.ParameterError, match=message):

@@ -124,15 +124,15 @@ def test_what_cannot_be_bounded_is_no_refusal(known, tmp_path, caplog):
 def test_a_partition_keeps_its_bounds(known, tmp_path):
     graph, train = known
     p = fp.multilevel(graph, 4)
-    for q in (fp.refine(p), fp.update(p, graph)):
+    for q in (fp.refine(p.graph, p), fp.update(graph, p)):
         assert q.bounded_types == ("paper:train",)
         assert np.bincount(q.assignment[train], minlength=4).max() <= q.weight_cap
-    assert fp.refine(fp.multilevel(graph, 4, balance_on=[])).bounded_types is None
-    assert fp.refine(p, balance_on=[]).bounded_types is None
+    assert fp.refine(graph, fp.multilevel(graph, 4, balance_on=[])).bounded_types is None
+    assert fp.refine(p.graph, p, balance_on=[]).bounded_types is None
     p.save(tmp_path / "parts/")
     opened = fp.open_partition(tmp_path / "parts")
     assert (opened.bounded_types, opened.weight_cap) == (p.bounded_types, p.weight_cap)
-    assert fp.refine(opened, graph).bounded_types == p.bounded_types
+    assert fp.refine(graph, opened).bounded_types == p.bounded_types
     assert opened.manifest["caps"][1]["name"] == "paper:train"
     assert p.evaluate().weight_balance_paper_train == max(p.weight_loads) * 4 / sum(p.weight_loads)
 

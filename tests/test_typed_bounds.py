@@ -58,16 +58,16 @@ def test_measures_and_repeats_carry_the_names(graph):
 
 def test_refine_and_update_inherit_the_types(graph):
     p = fp.multilevel(graph, 4, balance_on="types")
-    for q in (fp.refine(p), fp.update(p, graph)):
+    for q in (fp.refine(p.graph, p), fp.update(graph, p)):
         assert q.bounded_types == p.bounded_types
         assert (q.weight_loads <= q.weight_cap[:, None]).all()
-    one = fp.refine(fp.multilevel(graph, 4, balance_on="field"))
+    one = fp.refine(graph, fp.multilevel(graph, 4, balance_on="field"))
     assert one.bounded_types == ("field",)
     assert isinstance(one.weight_cap, int)
-    assert fp.refine(fp.multilevel(graph, 4), balance_on="types").bounded_types == tuple(NAMES)
+    assert fp.refine(graph, fp.multilevel(graph, 4), balance_on="types").bounded_types == tuple(NAMES)
     mixed = fp.multilevel(graph, 4, balance_on=["field", masks(graph)[0]])
     with pytest.raises(fp.ParameterError, match=r"does not keep\. Pass them again"):
-        fp.refine(mixed)
+        fp.refine(mixed.graph, mixed)
 
 
 @pytest.mark.parametrize("name", ["ldg", "fennel", "spring", "random"])

@@ -112,22 +112,22 @@ def test_traffic_knows_the_directions_of_relations(stored, input, train):
 
 def test_refine_edges_of_and_wholegraph_take_them(stored, tmp_path):
     graph = graph_of(stored)
-    p = fp.refine(stored, graph=graph)
+    p = fp.refine(graph, stored)
     p.save(tmp_path / "parts")
     assert fp.open_partition(tmp_path / "parts").manifest["schema"] == 4
-    assert fp.edges_of(stored, graph=graph).of == "edges"
+    assert fp.edges_of(graph, stored).of == "edges"
 
 
 def test_update_takes_the_same_ranges_only(stored, tmp_path):
-    p = fp.update(stored.folder, graph_of(stored), balance=1.5)
+    p = fp.update(graph_of(stored), stored.folder, balance=1.5)
     p.save(tmp_path / "parts")
     graph = authors()
     types = [(name, n + (name == "field")) for name, n in graph.types]
     grown = Typed(types, graph.relations).graph(tmp_path)
     with pytest.raises(fp.ParameterError, match="its types have other numbers of vertices"):
-        fp.update(stored.folder, grown)
+        fp.update(grown, stored.folder)
     with pytest.raises(fp.ParameterError, match="its types have other numbers of vertices"):
-        fp.update(stored.assignment, grown)
+        fp.update(grown, stored.assignment)
 
 
 def test_an_update_in_place_keeps_unchanged_files(stored, tmp_path):
@@ -136,7 +136,7 @@ def test_an_update_in_place_keeps_unchanged_files(stored, tmp_path):
     stored.save(tmp_path / "parts", graph=graph, **rows)
     file = tmp_path / "parts/part-00000/types/paper/features.npy"
     before = file.stat().st_ino
-    p = fp.update(tmp_path / "parts", graph, moves=0, balance=2.0)
+    p = fp.update(graph, tmp_path / "parts", moves=0, balance=2.0)
     p.save(tmp_path / "parts", **rows)
     assert fp.open_partition(tmp_path / "parts").manifest["changed_parts"] == []
     assert file.stat().st_ino == before

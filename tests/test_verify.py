@@ -192,7 +192,7 @@ def test_every_writer_keeps_the_list(tmp_path):
     fp.open_partition(target).save_cache(0.1, fanouts=[2])
     assert fp.store.verify(target).files == len(below(target))
     grown = np.vstack([ring, [[3, 60]]])
-    fp.update(target, grown, balance=1.1).save(target, graph=grown, overwrite=True)
+    fp.update(grown, target, balance=1.1).save(target, graph=grown, overwrite=True)
     assert "cache.json" not in manifest(target)["files"]
     assert fp.store.verify(target).files == len(below(target))
 

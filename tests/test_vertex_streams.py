@@ -129,7 +129,7 @@ def test_shapes_that_tempt_to_overfill(name):
 
 def test_parameters_are_kept_and_refused():
     edges = np.array([[0, 1], [1, 2]])
-    made = fp.reldg(edges, 2, passes=3, seed=None)
+    made = fp.reldg(edges, 2, passes=3)
     assert made.algorithm == "reldg"
     assert made.parameters == {
         "k": 2, "balance": 1.03, "balance_on": None, "balance_on_ratio": 1.05, "batch": None, "seed": 0, "passes": 3,

@@ -49,7 +49,7 @@ parameters! {
     /// >>> bool((part.assignment == fp.hash(star, k=3).assignment[1:]).all())
     /// True
     pub struct Dbh => "dbh", [Edges];
-    /// Seed of the hash. None is 0.
+    /// Seed of the hash.
     seed: Seed;
 }
 

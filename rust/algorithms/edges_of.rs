@@ -73,7 +73,7 @@ parameters! {
     /// >>> import numpy as np, fastpart as fp
     /// >>> two_triangles = np.array([[0, 1], [1, 2], [2, 0], [2, 3], [3, 4], [4, 5], [5, 3]], dtype=np.uint32)
     /// >>> vertices = fp.multilevel(two_triangles, k=2)
-    /// >>> p = fp.edges_of(vertices, balance=1.2)
+    /// >>> p = fp.edges_of(two_triangles, vertices, balance=1.2)
     /// >>> p.loads, round(p.rf, 3)
     /// (array([4, 3]), 1.167)
     pub struct EdgesOf => "edges_of", [Edges];

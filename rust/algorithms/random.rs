@@ -56,7 +56,7 @@ parameters! {
     balance_on: Option<Weighing>, only Vertices;
     /// A ratio >= 1, as in :func:`spring`: the cap on the weight of a part, relative to the mean.
     balance_on_ratio: Ratio = 1.05, only Vertices;
-    /// Seed of the order. None is 0.
+    /// Seed of the order.
     seed: Seed;
 }
 
@@ -146,7 +146,7 @@ parameters! {
     /// >>> fp.hash(ring, k=3).assignment
     /// array([1, 2, 1, 0, 1, 2, 2, 0, 1], dtype=int32)
     pub struct HashVertices => "hash", [Vertices];
-    /// Seed of the hash. None is 0.
+    /// Seed of the hash.
     seed: Seed;
 }
 

@@ -390,9 +390,9 @@ domains! {
     shown Value::Number;
     check |name, &ratio: &f64| validate_balance(name, ratio);
 
-    /// A seed. None is 0.
+    /// A seed.
     enum Seed: u64, "seed";
-    Value::Integer(integer) => Some(integer), Value::None => Some(0);
+    Value::Integer(integer) => Some(integer);
     shown Value::Integer;
 
     /// Number of vertices or records that are decided against the same state.

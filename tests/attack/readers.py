@@ -194,9 +194,9 @@ def in_files(folder: Path, out: Path) -> None:
         repr(p), p._repr_html_(), p == p, p.loads
         fp.open_partition(folder / name, graph).evaluate()
         p.save(out / f"again{Path(name).suffix}")
-    fp.refine(folder / "p.npy", graph)
-    fp.update(folder / "p.txt", graph)
-    fp.edges_of(folder / "p.parquet", graph)
+    fp.refine(graph, folder / "p.npy")
+    fp.update(graph, folder / "p.txt")
+    fp.edges_of(graph, folder / "p.parquet")
     fp.home_parts(graph, fp.open_partition(folder / "e.npy"))
     fp.expected_cut(graph, fp.open_partition(folder / "halves.npy"), 0.5)
 
@@ -263,7 +263,7 @@ def typed_in_use(folder: Path, out: Path) -> None:
     fp.predict_traffic(p.folder, [2, 2], batch_size=16)
     fp.export.text(folder / "parts", out / "text")
     fp.export.wholegraph(folder / "parts", out / "wholegraph")
-    fp.refine(p).save(out / "again")
+    fp.refine(p.graph, p).save(out / "again")
 
 
 @reads("typed", torch=True)
@@ -294,8 +294,8 @@ def measured(folder: Path, out: Path) -> None:
     if p.of == "edges":
         fp.home_parts(_graph(folder), p)
         return
-    fp.refine(p, **_bounds(folder))
-    fp.edges_of(p)
+    fp.refine(p.graph, p, **_bounds(folder))
+    fp.edges_of(p.graph, p)
     if "directedness" in p.manifest:
         fp.predict_traffic(p, [2, 2], batch_size=16, splits={"train": range(8)})
 
@@ -317,7 +317,7 @@ def verified(folder: Path, out: Path) -> None:
 
 @reads("vertices plain bare schema?_vertices", in_place=True)
 def updated(folder: Path, out: Path) -> None:
-    p = fp.update(folder / "parts", _graph(folder), **_bounds(folder))
+    p = fp.update(_graph(folder), folder / "parts", **_bounds(folder))
     p.save(folder / "parts", graph=_graph(folder), overwrite=True)
     everything(fp.open_partition(folder / "parts"))
 

@@ -10,7 +10,7 @@ import polars as pl
 from specimens import SPLITS, M, N, raw_file, records, saved
 
 import fastpart as fp
-from fastpart.graphs.ingest.stages import units
+from fastpart.graphs.ingest.stages import job
 from fastpart.machines.tasks import TaskFiles
 from fastpart.store.caches import write_caches
 
@@ -70,11 +70,11 @@ def interrupted_here(folder: Path) -> None:
         if done.count("attributes") == 2 and not kept.exists():
             shutil.copytree(work, kept)
 
-    units.ROWS, rows = 50, units.ROWS
+    job.ROWS, rows = 50, job.ROWS
     try:
         fp.ingest(file, folder / "graph", progress=keep)
     finally:
-        units.ROWS = rows
+        job.ROWS = rows
     shutil.rmtree(folder / "graph")
     kept.rename(work)
 

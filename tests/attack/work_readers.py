@@ -14,7 +14,7 @@ from specimens import N
 from specimens_of_work import BATCHES, cache_in
 
 import fastpart as fp
-from fastpart.graphs.ingest.stages import units
+from fastpart.graphs.ingest.stages import job
 from fastpart.machines.tasks import TaskFiles, work
 
 __all__ = ["READERS"]
@@ -55,7 +55,7 @@ def vocabulary(folder: Path, out: Path) -> None:
 
 @reads("ingested", "graph* parts*", share=0.5, in_place=True)
 def followed(folder: Path, out: Path) -> None:
-    p = fp.update(folder / "parts", folder / "graph")
+    p = fp.update(folder / "graph", folder / "parts")
     p.save(folder / "parts", graph=folder / "graph", overwrite=True)
     everything(fp.open_partition(folder / "parts"))
 
@@ -69,11 +69,11 @@ def parts_with_ids(folder: Path, out: Path) -> None:
 @contextmanager
 def small_units() -> Iterator[None]:
     """Read tables in units of the size that the specimen has."""
-    units.ROWS, rows = 50, units.ROWS
+    job.ROWS, rows = 50, job.ROWS
     try:
         yield
     finally:
-        units.ROWS = rows
+        job.ROWS = rows
 
 
 @reads("interrupted", ".graph.ingest*", in_place=True, strict=True)

@@ -60,6 +60,26 @@ def _timed(folder, vertices=True, edges=True):
     return save(folder / "parts", N, records, 3, times, edge_times if edges else None, **rows)
 
 
+def _labelled(folder):
+    return _plain(folder, **_edge_labels(2000))
+
+
+def _typed_labelled(folder):
+    of = {"writes": _edge_labels(RECORDS["writes"]), "cites": _edge_labels(RECORDS["cites"])}
+    names = next(iter(of.values()))
+    stored, *_ = typed_parts(folder, 3, **{name: {key: of[key][name] for key in of} for name in names})
+    return stored
+
+
+def _edge_labels(records):
+    """Return features, labels and splits of edges. The labels follow from the features."""
+    features = _floats(np.random.default_rng(5), records, 2)
+    splits = {"train": np.arange(0, records, 2), "val": np.arange(1, records, 4)}
+    splits["test"] = np.arange(3, records, 4)
+    labels = features.argmax(1)
+    return {"edge_features": features, "edge_labels": labels, "edge_label_splits": splits}
+
+
 def _typed(folder, vertices=False, edges=False):
     rng = np.random.default_rng(7)
     more = {"edge_features": {name: _floats(rng, RECORDS[name], 2) for name in ("cites", "writes")}}
@@ -141,6 +161,8 @@ DIRECTORIES = {
     "plain links directed": lambda folder: _links(folder, "directed"),
     "plain links symmetric": lambda folder: _links(folder, "symmetric"),
     "plain links temporal": _timed_links,
+    "plain edge labels": _labelled,
+    "typed edge labels": _typed_labelled,
     "typed links": _typed_links,
     "typed links temporal": _timed_typed_links,
 }

@@ -85,6 +85,8 @@ CASES = {
     },
     "links, plain, learned": ("links", "plain links", {**BATCHES, "embeddings": 6, "negatives": "batch"}),
     "links, typed": ("links", "typed links", {**BATCHES, "model": "rgcn"}),
+    "edges, plain": ("edges", "plain edge labels", BATCHES),
+    "edges, typed": ("edges", "typed edge labels", {**BATCHES, "model": "rgcn", "relation": "writes"}),
     "links, plain temporal": ("links", "plain links temporal", {**TIMED, "temporal": "last"}),
     **{
         f"embeddings, {graph}, {decoder}": ("embeddings", f"{graph} links", {**FACTS, "decoder": decoder})

@@ -16,9 +16,9 @@ from ..core.notes import log
 from ..core.options import NAMES, RunOptions
 from ..core.parameters import regular, shown, sized
 from ..errors import ParameterError
+from ..graphs.given_splits import training_vertices
 from ..graphs.graph import Graph
 from ..graphs.graph_directory import GraphDirectory
-from ..graphs.vertex_splits import training_vertices
 from ..machines.partitioning import Place
 from ..machines.starting import at_place
 from ..measures.evaluate import evaluate as measure

@@ -184,6 +184,11 @@ def _out(doc: str, default: Any = None) -> tuple[Option, ...]:
 
 _LOG = _file("log", "A .jsonl that gets an object for each epoch, to read while training.")
 
+_RESTORE = _file(
+    "restore",
+    "The folder that `fastpart ingest` wrote. --predictions is then a .parquet or .csv with its ids.",
+)
+
 
 def _saved() -> tuple[Option, ...]:
     """Return the options that say where a partition goes, if anywhere."""
@@ -396,7 +401,9 @@ _VERBS: dict[str, Verb | Family] = {
     "restore": Verb(
         "commands:restore",
         ("restore",),
-        {"result": "A partition of the vertices, or a .npy of one row per vertex, such as predictions."},
+        {
+            "result": "A partition of the vertices, or a .npy of a row per vertex or record, as predictions are."
+        },
         "restore parts/ --graph graph/ -o parts.parquet\n"
         "restore predictions.npy --graph graph/ -o predictions.parquet --column class\n"
         "restore embeddings.npy --graph graph/ -o embeddings/    # a file for each type",
@@ -444,7 +451,7 @@ _VERBS: dict[str, Verb | Family] = {
                 {"source": "A partition directory with labels of edges."},
                 "train edges parts/ --epochs 20 --patience 3 -o run/\n"
                 "train edges parts/ --model gatv2 --predictions classes.npy    # of all records",
-                (_LOG, _file("predictions", "A .npy for the class of every record.")),
+                (_LOG, _file("predictions", "A .npy for the class of every record."), _RESTORE),
             ),
             "embeddings": Verb(
                 _TRAINING,
@@ -471,10 +478,7 @@ _VERBS: dict[str, Verb | Family] = {
         (
             _LOG,
             _file("predictions", "A .npy for the class of every vertex."),
-            _file(
-                "restore",
-                "The folder that `fastpart ingest` wrote. --predictions is then a .parquet or .csv with its ids.",
-            ),
+            _RESTORE,
         ),
     ),
 }

@@ -43,6 +43,9 @@ class Accepts(NamedTuple):
 Count = Annotated[int, Within(1, 2**31 - 1)]
 """A number of things, at least 1."""
 
+Seed = Annotated[int, Accepts(int, lambda _, value: parameters.seed(value))]
+"""The number from which all random choices follow."""
+
 Size = Annotated[int | None, Accepts(int | str | None, parameters.size)]
 """A number of bytes, which users may write as ``"4G"``."""
 

@@ -217,16 +217,40 @@ class Owner:
 
 
 @contextmanager
-def new_folder(target: Path, owned: Iterable[str] = (), keep: bool = True) -> Iterator[Path]:
+def new_folder(target: Path, owned: Iterable[str] = ()) -> Iterator[Path]:
     """Yield a folder under a temporary name, which takes the place of ``target`` in the end, unless an error is raised.
 
-    ``owned`` are the files of ``target`` that go with it. Without ``keep``, the folder is removed in any case.
+    ``owned`` are the files of ``target`` that go with it.
     """
     folder = _core.AtomicDir(target, [Path(name) for name in owned])
     try:
         yield Path(folder.path)
-        if keep:
-            folder.commit()
+        folder.commit()
+    finally:
+        folder.discard()
+
+
+@contextmanager
+def output_folder(
+    target: Path, marker: str, what: str, holds: Iterable[str], overwrite: bool, earlier: str = ""
+) -> Iterator[Path]:
+    """Own an output until the end of the block, and yield the :func:`new_folder` for it.
+
+    The other parameters are those of :func:`replaceable`.
+    """
+    with (
+        Owner(target),
+        new_folder(target, replaceable(target, marker, earlier, what, holds, overwrite)) as inside,
+    ):
+        yield inside
+
+
+@contextmanager
+def folder_beside(target: Path) -> Iterator[Path]:
+    """Yield a temporary folder on the file system of the target. It is always removed."""
+    folder = _core.AtomicDir(target.with_name(f"{target.name}.staged"))
+    try:
+        yield Path(folder.path)
     finally:
         folder.discard()
 

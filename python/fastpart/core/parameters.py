@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from .. import _core
-from ..errors import GraphFormatError, ParameterError
+from ..errors import GraphFormatError, ParameterError, arg, refusal
 
 if TYPE_CHECKING:  # `--help` needs no numpy, which takes a tenth of a second to import
     import numpy as np
@@ -110,8 +110,10 @@ def parts(k: object) -> int:
 
 
 def seed(value: object) -> int:
-    """Return the seed. None is 0, never random."""
-    return 0 if value is None else integer("seed", value, 0, 2**64 - 1)
+    """Return the seed. None would mean a random one elsewhere, and results here can be repeated."""
+    if value is None:
+        raise refusal(TypeError, f"seed: None is not repeatable. Give a number, as in {arg('seed', 0)}")
+    return integer("seed", value, 0, 2**64 - 1)
 
 
 def ratio(name: str, value: object) -> float:

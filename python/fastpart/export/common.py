@@ -18,7 +18,7 @@ from .. import _core
 from ..core import parameters
 from ..core.folders import below
 from ..core.notes import log
-from ..core.outputs import Owner, held, new_folder, replaceable
+from ..core.outputs import held, output_folder
 from ..core.parameters import Progress, StrPath, shown
 from ..core.parsing import named
 from ..errors import GraphFormatError, ParameterError, arg, code
@@ -136,13 +136,11 @@ def directory(
                 f"out: {shown(target)} is the input, contains it, or lies in it. Choose another name"
             )
     holds = held(source.manifest, kinds)
-    with Owner(target):
-        owned = replaceable(target, marker, earlier, "an earlier export", holds, overwrite)
-        with new_folder(target, owned) as inside:
-            yield target, inside
-            content = json.loads((inside / marker).read_bytes())
-            files = [name for name in below(inside) if name != marker]
-            write_json(inside / marker, content | {"holds": holds, "files": files})
+    with output_folder(target, marker, "an earlier export", holds, overwrite, earlier) as inside:
+        yield target, inside
+        content = json.loads((inside / marker).read_bytes())
+        files = [name for name in below(inside) if name != marker]
+        write_json(inside / marker, content | {"holds": holds, "files": files})
 
 
 def write_json(file: Path, content: dict[str, Any]) -> None:

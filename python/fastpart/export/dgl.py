@@ -110,7 +110,7 @@ def dgl(
     >>> import numpy as np, fastpart as fp, tempfile
     >>> folder = tempfile.mkdtemp()
     >>> graph = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3]])
-    >>> fp.VertexPartition([1, 0, 1, 0, 0, 1], k=2).save(f"{folder}/parts", graph=graph)
+    >>> stored = fp.VertexPartition([1, 0, 1, 0, 0, 1], k=2).save(f"{folder}/parts", graph=graph)
     >>> config = fp.export.dgl(f"{folder}/parts", f"{folder}/dgl")
     >>> np.load(config.parent / "orig_nids.npy")
     array([1, 3, 4, 0, 2, 5])

@@ -98,7 +98,7 @@ def glt(
     >>> import numpy as np, fastpart as fp, tempfile, torch
     >>> folder = tempfile.mkdtemp()
     >>> graph = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3]])
-    >>> fp.VertexPartition([1, 0, 1, 0, 0, 1], k=2).save(f"{folder}/parts", graph=graph, features=np.eye(6))
+    >>> stored = fp.VertexPartition([1, 0, 1, 0, 0, 1], k=2).save(f"{folder}/parts", graph=graph, features=np.eye(6))
     >>> root = fp.export.glt(f"{folder}/parts", f"{folder}/glt", cache_ids={0: [0, 5]})
     >>> torch.load(root / "node_pb.pt")
     tensor([1, 0, 1, 0, 0, 1])

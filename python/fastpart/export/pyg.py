@@ -87,7 +87,7 @@ def pyg(
     >>> import numpy as np, fastpart as fp, tempfile
     >>> folder = tempfile.mkdtemp()
     >>> graph = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3]])
-    >>> fp.VertexPartition([1, 0, 1, 0, 0, 1], k=2).save(f"{folder}/parts", graph=graph)
+    >>> stored = fp.VertexPartition([1, 0, 1, 0, 0, 1], k=2).save(f"{folder}/parts", graph=graph)
     >>> root = fp.export.pyg(f"{folder}/parts", f"{folder}/pyg")
     >>> from torch_geometric.distributed import LocalGraphStore
     >>> LocalGraphStore.from_partition(str(root), 0).node_pb

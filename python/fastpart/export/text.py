@@ -55,7 +55,7 @@ def text(source: PartitionSource, out: StrPath, **options: Unpack[Options]) -> P
     --------
     >>> import fastpart as fp, tempfile
     >>> folder = tempfile.mkdtemp()
-    >>> fp.VertexPartition([1, 0, 1], k=2).save(f"{folder}/part.npy")
+    >>> stored = fp.VertexPartition([1, 0, 1], k=2).save(f"{folder}/part.npy")
     >>> out = fp.export.text(f"{folder}/part.npy", f"{folder}/text")
     >>> (out / "assignment.txt").read_text()
     '1\n0\n1\n'

@@ -89,7 +89,7 @@ def wholegraph(
     >>> import json, numpy as np, fastpart as fp, tempfile
     >>> folder = tempfile.mkdtemp()
     >>> graph = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3]])
-    >>> fp.VertexPartition([1, 0, 1, 0, 1, 1], k=2).save(f"{folder}/parts", graph=graph)
+    >>> stored = fp.VertexPartition([1, 0, 1, 0, 1, 1], k=2).save(f"{folder}/parts", graph=graph)
     >>> root = fp.export.wholegraph(f"{folder}/parts", f"{folder}/wholegraph")
     >>> json.loads((root / "partition_book.json").read_text())["vertices"]
     [2, 4]

@@ -15,8 +15,7 @@ from ..core.options import Options, RunOptions, run_options, with_options
 from ..core.parameters import FeatureDtype, StrPath
 from ..graphs.graph import Graph
 from ..graphs.opening import open_graph
-from ..graphs.sidecars import Sidecar
-from ..graphs.staging import RAW, beside, staged
+from ..graphs.sidecars import RAW, Sidecar, beside, staged
 from .tables import typed
 
 __all__ = ["ba", "grid", "planted", "rmat", "typed"]
@@ -26,7 +25,7 @@ _MOST_EDGES = 2**48
 
 
 @with_options
-def rmat(out: StrPath, *, n: int, m: int, seed: int | None = 0, **options: Unpack[Options]) -> Graph:
+def rmat(out: StrPath, *, n: int, m: int, seed: int = 0, **options: Unpack[Options]) -> Graph:
     """Write an R-MAT graph with skewed degrees, as in social and web graphs.
 
     Parameters
@@ -38,7 +37,7 @@ def rmat(out: StrPath, *, n: int, m: int, seed: int | None = 0, **options: Unpac
     m : int
         Number of records. Loops and parallel edges occur.
     seed : int, optional
-        Seed of the random numbers, 0 to 2**64 - 1. None is 0.
+        Seed of the random numbers, 0 to 2**64 - 1.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`.
 
@@ -60,7 +59,7 @@ def rmat(out: StrPath, *, n: int, m: int, seed: int | None = 0, **options: Unpac
 
 
 @with_options
-def ba(out: StrPath, *, n: int, m: int, seed: int | None = 0, **options: Unpack[Options]) -> Graph:
+def ba(out: StrPath, *, n: int, m: int, seed: int = 0, **options: Unpack[Options]) -> Graph:
     """Write a Barabási-Albert graph, whose degrees follow a power law.
 
     Each vertex attaches to earlier ones in proportion to their degrees.
@@ -141,7 +140,7 @@ def planted(
     classes: int = 8,
     features: int = 0,
     feature_dtype: FeatureDtype = "float32",
-    seed: int | None = 0,
+    seed: int = 0,
     **options: Unpack[Options],
 ) -> Graph:
     """Write a graph with communities, and with labels (and features) that a GNN can learn.
@@ -212,9 +211,7 @@ def planted(
     return open_graph(target)
 
 
-def _random(
-    write: Callable[..., str], out: StrPath, n: int, m: int, seed: int | None, run: RunOptions
-) -> Graph:
+def _random(write: Callable[..., str], out: StrPath, n: int, m: int, seed: int, run: RunOptions) -> Graph:
     target = parameters.path("out", out)
     n, m, seed = _sizes(n, m, seed)
     with staged(target, RAW, run) as file:
@@ -223,7 +220,7 @@ def _random(
     return open_graph(target)
 
 
-def _sizes(n: int, m: int, seed: int | None) -> tuple[int, int, int]:
+def _sizes(n: int, m: int, seed: int) -> tuple[int, int, int]:
     return (
         parameters.integer("n", n, 0, _MOST_VERTICES),
         parameters.integer("m", m, 0, _MOST_EDGES),

@@ -18,7 +18,7 @@ from ..core import parameters
 from ..core.folders import below
 from ..core.frames import before_polars_threads, pl
 from ..core.options import Options, RunOptions, run_options, with_options
-from ..core.outputs import Owner, new_folder, replaceable
+from ..core.outputs import output_folder
 from ..core.pairs import hashed, mixed
 from ..core.parameters import StrPath, shown
 from ..errors import ParameterError
@@ -68,7 +68,7 @@ def typed(
     *,
     scale: float = 0.001,
     features: int = 128,
-    seed: int | None = 0,
+    seed: int = 0,
     overwrite: bool = False,
     **options: Unpack[Options],
 ) -> Path:
@@ -86,7 +86,7 @@ def typed(
     features : int
         Length of ``emb``. 0: no such column.
     seed : int, optional
-        Seed of the random numbers, 0 to 2**64 - 1. None is 0.
+        Seed of the random numbers, 0 to 2**64 - 1.
     overwrite : bool
         Replace earlier tables also if these have ``emb`` and the new ones have not.
     threads, tmp_dir, progress, memory_limit
@@ -119,10 +119,8 @@ def typed(
     run = run_options(**options)
     before_polars_threads(f"out: {shown(target)}")
     overwrite = parameters.flag("overwrite", overwrite)
-    with Owner(target):
-        owned = replaceable(target, MARKER, "", "a folder of generated tables", model.holds, overwrite)
-        with new_folder(target, owned) as folder:
-            _write(model, folder, run)
+    with output_folder(target, MARKER, "a folder of generated tables", model.holds, overwrite) as folder:
+        _write(model, folder, run)
     return target / SCHEMA
 
 

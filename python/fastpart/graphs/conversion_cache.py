@@ -25,6 +25,7 @@ from .. import _core
 from ..core.folders import below, refuse_links
 from ..core.notes import log
 from ..core.options import RunOptions
+from ..core.outputs import new_folder
 from ..core.parameters import regular, shown, sized
 from ..core.parsing import is_intact, json_object, with_checksum
 from ..core.system import THIS_FILE, try_lock
@@ -203,25 +204,21 @@ def _write(
     for folder in (entry.parent.parent, entry.parent):
         folder.mkdir(mode=0o700, exist_ok=True)  # the source may be readable by its owner only
     refuse_links(entry.parent, [entry.name])
-    damaged = below(entry)
-    staged = _core.AtomicDir(entry, damaged)
+    complete = False
     try:
-        inside = Path(staged.path)
-        make(inside)
-        names = below(inside)
-        sizes = {name: (inside / name).stat().st_size for name in names}
-        now = [name for name in names if Path(name).name not in compared_later]
-        hashes = dict(zip(now, _core.hash_files([inside / name for name in now], options), strict=True))
-        files = {name: [size, hashes[name][1] if name in hashes else ""] for name, size in sizes.items()}
-        content = json.dumps({"fastpart": 1, "key": key, "files": files}, indent=1) + "\n"
-        _core.write_file(inside / MARKER, with_checksum(content.encode()))
-        try:
-            staged.commit()
-        except (OSError, FastpartError):
-            if not _valid(entry, key, options):
-                raise
-    finally:
-        staged.discard()
+        with new_folder(entry, below(entry)) as inside:
+            make(inside)
+            names = below(inside)
+            sizes = {name: (inside / name).stat().st_size for name in names}
+            now = [name for name in names if Path(name).name not in compared_later]
+            hashes = dict(zip(now, _core.hash_files([inside / name for name in now], options), strict=True))
+            files = {name: [size, hashes[name][1] if name in hashes else ""] for name, size in sizes.items()}
+            content = json.dumps({"fastpart": 1, "key": key, "files": files}, indent=1) + "\n"
+            _core.write_file(inside / MARKER, with_checksum(content.encode()))
+            complete = True
+    except (OSError, FastpartError):
+        if not (complete and _valid(entry, key, options)):
+            raise
 
 
 def entries() -> Iterator[Entry]:

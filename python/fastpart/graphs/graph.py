@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol, Unpack, get_args
+from typing import Any, NamedTuple, Protocol, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ from ..core.file_states import ends_of
 from ..core.folders import content_of
 from ..core.ids import IdTable
 from ..core.options import Options, RunOptions, run_options, with_options
-from ..core.parameters import Directedness, IdType, Layout, choice, integer, path, shown
+from ..core.parameters import Directedness, IdType, choice, shown
 from ..core.protocols import facts
 from ..errors import (
     EdgeFileChangedError,
@@ -27,16 +28,14 @@ from ..errors import (
     plain,
     warn,
 )
-from .graph_directory import EDGES, MARKER, GraphDirectory, id_tables
-from .sidecars import DIRECTEDNESS, RECORD_BYTES, Sidecar, weights_beside
-from .sources import as_ids, columns_of, of_memory
+from .graph_directory import EDGES, MARKER, GraphDirectory, file_in, id_tables
+from .sidecars import RECORD_BYTES, Sidecar, weights_beside
+from .sources import Arguments, Columns, as_ids, of_memory
 from .types import Relation, TypedRanges, VertexType
-from .weights import Weights
+from .weights import Weights, by_relation, checked_relation_weights
 
 REOPENING = code("fp.open_graph", "the same command")
 """What opens a graph again whose file changed."""
-
-LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 
 
 class Graph:
@@ -197,11 +196,14 @@ class Graph:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._origin is None:
-            typed = self._typed, self._types_checked
-            known = (self.num_vertices, self.directedness, self.notes, self._identity, self._weights, typed)
-            return graph_of_records, (self._source.block(0, self.num_edges), *known)
+            return graph_of_records, (self._source.block(0, self.num_edges), self._known)
         self.check_unchanged()
         return self._origin.reduced(self)
+
+    @property
+    def _known(self) -> GraphState:
+        known = self.num_vertices, self.directedness, self.notes, self._identity
+        return GraphState(*known, self._weights, self._typed, self._types_checked)
 
     def check_unchanged(self) -> None:
         """Raise :class:`EdgeFileChangedError` if the file changed since it was opened."""
@@ -262,95 +264,61 @@ class Graph:
 
 
 def open_records(
-    source: Any,
-    *,
-    dtype: IdType | npt.DTypeLike | None = None,
-    num_vertices: int | None = None,
-    directedness: Directedness | None = None,
-    io: Literal["mmap", "read"] = "mmap",
-    layout: Layout | None = None,
-    max_vertices: int | None = None,
-    weights: Any = None,
-    options: RunOptions | None = None,
+    source: Path | Columns,
+    given: Arguments | None = None,
+    run: RunOptions | None = None,
     remedy: str | None = None,
+    **named: Any,
 ) -> Graph:
-    """Open a file of raw records, a .npy, an array, a table of integers, or a graph of another library.
+    """Open a file of raw records, a ``.npy``, a graph directory, or columns of ids.
 
-    :func:`fastpart.open_graph` documents the parameters. Here they are checked. With a ``remedy``, which ends errors,
-    the records of a file have to be those that its sidecar describes.
+    The arguments are ``given``, or ``named``. With a ``remedy``, which ends errors, the records of a file have to be
+    those that its sidecar describes.
     """
-    run = options or RunOptions()
-    num_vertices, max_vertices = checked_sizes(num_vertices, max_vertices)
-    check_words(directedness, layout, io)
-    if isinstance(source, str | bytes | os.PathLike):
-        given = _Arguments(id_type(dtype), num_vertices, directedness, io, layout, max_vertices)
-        return _open_file(path("graph", source), given, weights, run, remedy)
-    if dtype is not None:
-        raise ParameterError("dtype: applies to raw files only. Leave it out for an array")
-    columns = columns_of(source, layout, run, weights if isinstance(weights, str) else None)
-    weighted = _weights_of(weights if columns.weights is None else columns.weights)
-    if num_vertices is None:
-        num_vertices = columns.num_vertices
+    given, run = given or Arguments(**named), run or RunOptions()
+    if isinstance(source, Columns):
+        return _open_columns(source, given, run)
+    if (source / MARKER).is_file():
+        return open_directory(source, run, given, remedy)
+    return _open_file(source, given, run, remedy)
+
+
+def open_directory(
+    folder: Path, run: RunOptions, given: Arguments | None = None, remedy: str | None = None
+) -> Graph:
+    """Open a graph directory. Its records lie in one file, or in several that a cluster reads."""
+    directory = GraphDirectory(folder)
+    given = replace(given or Arguments(), dtype=None)
+    if not directory.shards:
+        if not (folder / EDGES).is_file():
+            raise directory.damaged(f"an incomplete graph directory, without {EDGES}")
+        graph = _open_file(folder / EDGES, given, run, remedy)
+        graph.path = graph.directory = folder
+        return graph
+    for name in ("num_vertices", "directedness", "layout", "max_vertices"):
+        given.refuse(name, f"{shown(folder)} says it by itself. Leave it out")
+    return _open_shards(directory, given, run)
+
+
+def _open_columns(columns: Columns, given: Arguments, run: RunOptions) -> Graph:
+    weights = _weights_of(given.weights if columns.weights is None else columns.weights)
     with of_memory():
         core = _core.EdgeSource.columns(
             as_ids(columns.sources),
             as_ids(columns.targets),
-            num_vertices=num_vertices,
-            max_vertices=max_vertices,
-            weights=None if weighted is None else weighted.source,
+            num_vertices=columns.num_vertices if given.num_vertices is None else given.num_vertices,
+            max_vertices=given.max_vertices,
+            weights=_source_of(weights),
             options=run,
         )
-    return Graph(
-        core, directedness or columns.directedness, None, weights=weighted and weighted.measured(core, run)
-    )
+    directedness = given.directedness or columns.directedness
+    return Graph(core, directedness, None, weights=weights and weights.measured(core, run))
 
 
-def checked_sizes(num_vertices: Any, max_vertices: Any = None) -> tuple[int | None, int | None]:
-    """Return numbers of vertices as integers, if they are given."""
-    n = None if num_vertices is None else integer("num_vertices", num_vertices, 0, 2**32 - 1)
-    return n, None if max_vertices is None else integer("max_vertices", max_vertices, 1, 2**32 - 1)
-
-
-def check_words(directedness: Any, layout: Any, io: Any = "mmap") -> None:
-    """Refuse unknown words. None is the default of the first two."""
-    if directedness is not None:
-        choice("directedness", directedness, DIRECTEDNESS)
-    if layout is not None:
-        choice("layout", layout, LAYOUTS)
-    choice("io", io, ("mmap", "read"))
-
-
-def _weights_of(given: Any) -> Weights | None:
-    return None if given is None or given is False else Weights.of(given)
-
-
-@dataclass(frozen=True)
-class _Arguments:
-    """The arguments of the caller for a file."""
-
-    dtype: IdType | None
-    num_vertices: int | None
-    directedness: Directedness | None
-    io: str
-    layout: Layout | None
-    max_vertices: int | None
-    weights: Weights | None = None
-
-    def open(
-        self, file: Path, options: RunOptions, *, typed: bool, remedy: str | None = None
-    ) -> _core.EdgeSource:
-        """Open a file with these arguments. The records of a typed graph lie by relation.
-
-        ``remedy`` ends the error of an id that is too large.
-        """
-        named = {name: value for name, value in vars(self).items() if name != "directedness"}
-        named["weights"] = None if self.weights is None else self.weights.source
-        return _core.EdgeSource.open(file, **named, options=options, by_relation=typed, remedy=remedy)
-
-
-def _open_file(file: Path, given: _Arguments, weights: Any, options: RunOptions, remedy: str | None) -> Graph:
+def _open_file(file: Path, given: Arguments, run: RunOptions, remedy: str | None) -> Graph:
     notes = []
-    sidecar = Sidecar.read(file)
+    given = replace(given, dtype=id_type(given.dtype))
+    found = sidecar = Sidecar.read(file)
     if sidecar is not None and not sidecar.fits(file):
         expected = f"{sidecar.m} records of {sidecar.dtype}"
         notes.append(
@@ -358,28 +326,30 @@ def _open_file(file: Path, given: _Arguments, weights: Any, options: RunOptions,
             "is ignored"
         )
         sidecar = None
+    typed, hint = None, remedy
     if sidecar is not None:
-        _agree(file, "dtype", given.dtype, sidecar.dtype)
-        _agree(file, "num_vertices", given.num_vertices, sidecar.n)
-        _agree(file, "directedness", given.directedness, sidecar.directedness)
-        given = replace(given, dtype=sidecar.dtype, num_vertices=sidecar.n, directedness=sidecar.directedness)
-    described = None
-    if weights is None:
-        weights, described = weights_beside(file)
-    given = replace(given, weights=_weights_of(weights))
-    typed = None if sidecar is None else sidecar.typed
-    core = given.open(file, options, typed=typed is not None, remedy=remedy or _remedy(file, sidecar))
-    if given.weights is not None:
-        weighted = given.weights.measured(core, options)
-        given = replace(given, weights=weighted.described(described, file) if described else weighted)
+        beside = shown(Sidecar.beside(file))
+        stated = {"dtype": sidecar.dtype, "num_vertices": sidecar.n, "directedness": sidecar.directedness}
+        for name, value in stated.items():
+            if (other := getattr(given, name)) not in (None, value):
+                raise ParameterError(f"{name}: {other!r}, but {beside} says {value!r}. Correct one of them")
+        given, typed = replace(given, **cast(Any, stated)), sidecar.typed
+        hint = remedy or f"{beside} says n = {sidecar.n}. One of both files is damaged. Write them again"
+    weights_given, described = given.weights, None
+    if weights_given is None:
+        weights_given, described = weights_beside(file, found)
+    weights = _weights_of(weights_given)
+    core = core_of(file, given, weights, run, typed is not None, hint)
+    weights = weights and weights.measured(core, run)
+    if weights is not None and described:
+        weights = weights.described(described, file)
     if given.num_vertices is None:
         notes.append(
             f"{shown(file)}: assumed n = {core.num_vertices}, the largest id + 1. If isolated vertices follow, pass "
             f"{arg('num_vertices')} or write a sidecar"
         )
-    graph = Graph(core, given.directedness or "undirected", file, tuple(notes), given.weights, typed)
-    state = file.stat()
-    graph._origin = _Origin(os.path.abspath(file), given, state.st_size, state.st_mtime_ns, ends_of(file))
+    graph = Graph(core, given.directedness or "undirected", file, tuple(notes), weights, typed)
+    graph._origin = _Files(os.path.abspath(file), replace(given, weights=None), _states_of([file]), _reopened)
     graph.directory = _directory_of(file)
     if remedy is not None and sidecar is not None and sidecar.checksum is not None:
         what = f"its records are not those that {shown(Sidecar.beside(file))} describes"
@@ -387,19 +357,80 @@ def _open_file(file: Path, given: _Arguments, weights: Any, options: RunOptions,
     return graph
 
 
-def _remedy(file: Path, sidecar: Sidecar | None) -> str | None:
-    """Return what helps where an id is too large for the number of vertices in a sidecar."""
-    if sidecar is None:
-        return None
-    return (
-        f"{shown(Sidecar.beside(file))} says n = {sidecar.n}. One of both files is damaged. Write them again"
+def _open_shards(directory: GraphDirectory, given: Arguments, run: RunOptions) -> Graph:
+    folder, sidecar = directory.path, directory.sidecar
+    files = [file_in(folder, name) for name in directory.shards]
+    if missing := [file.name for file in files if not file.is_file()]:
+        raise directory.damaged(f"an incomplete graph directory, without {missing[0]}")
+    described = sidecar.weights if given.weights is None else None
+    weights = _weights_of(given.weights if described is None else Weights.beside(folder / EDGES))
+    core = _core.EdgeSource.open_shards(
+        files,
+        io=given.io,
+        num_vertices=sidecar.n,
+        weights=_source_of(weights),
+        by_relation=sidecar.typed is not None,
     )
+    if core.num_edges != sidecar.m:
+        raise directory.damaged(
+            f"its files hold {core.num_edges:,} records, but its sidecar says {sidecar.m:,}"
+        )
+    weights = weights and weights.measured(core, run)
+    if weights is not None and described is not None:
+        weights = weights.described(described, folder / EDGES)
+    graph = Graph(core, sidecar.directedness, folder, (), weights, sidecar.typed)
+    graph.directory = folder
+    graph._origin = _Files(os.path.abspath(folder), given, _states_of(files), _reopened_directory)
+    return graph
+
+
+def core_of(
+    file: Path,
+    given: Arguments,
+    weights: Weights | None,
+    run: RunOptions,
+    typed: bool = False,
+    remedy: str | None = None,
+) -> _core.EdgeSource:
+    """Open the records of a file, which lie by relation if ``typed``. ``remedy`` ends the error of a large id."""
+    named = given.of_records
+    del named["directedness"]
+    return _core.EdgeSource.open(
+        file, **named, weights=_source_of(weights), options=run, by_relation=typed, remedy=remedy
+    )
+
+
+def _weights_of(given: Any) -> Weights | None:
+    return None if given is None or given is False else Weights.of(given)
+
+
+def _source_of(weights: Weights | None) -> Path | npt.NDArray[np.uint32] | None:
+    return None if weights is None else weights.source
 
 
 def _directory_of(file: Path) -> Path | None:
     """Return the graph directory of a file of edges."""
     found = file.name == EDGES and content_of(file.parent / MARKER)
     return GraphDirectory(file.parent).path if found else None
+
+
+class GraphState(NamedTuple):
+    """The state of a graph beside its records."""
+
+    num_vertices: int
+    directedness: Directedness
+    notes: tuple[str, ...] = ()
+    identity: tuple[int, str] | None = None
+    weights: Weights | None = None
+    typed: TypedRanges | None = None
+    types_checked: bool = False
+    """Whether the ends of the records are of the types of their relations."""
+
+    def graph(self, core: _core.EdgeSource, file: Path | None = None) -> Graph:
+        """Return the graph with its records."""
+        graph = Graph(core, self.directedness, file, weights=self.weights, typed=self.typed)
+        graph.notes, graph._identity, graph._types_checked = self.notes, self.identity, self.types_checked
+        return graph
 
 
 class Origin(Protocol):
@@ -412,91 +443,86 @@ class Origin(Protocol):
         """Return plain arguments of ``open_graph`` that open it again, without weights. None if there are none."""
 
 
+State = tuple[int, int, str]
+"""Size, time and ends of a file. Copies on other machines have the same size and ends."""
+
+
 @dataclass(frozen=True)
-class _Origin:
-    """The file of a graph and how it was opened."""
+class _Files:
+    """The file or the graph directory of a graph, how it was opened, and the states of its files."""
 
     path: str
-    given: _Arguments
-    size: int
-    changed: int
-    ends: str
-    """Copies on other machines have the same."""
+    given: Arguments
+    states: tuple[State, ...]
+    reopen: Callable[..., Graph]
 
     def reduced(self, graph: Graph) -> tuple[Any, ...]:
-        typed = graph._typed, graph._types_checked
-        known = (graph.num_vertices, graph.directedness, graph.notes, graph._identity, graph._weights, typed)
-        return _reopened, (self, *known)
+        return self.reopen, (self, graph._known)
 
-    def arguments(self) -> dict[str, Any] | None:
-        given = {name: value for name, value in vars(self.given).items() if name != "weights"}
-        return {"source": self.path, **given}
+    def arguments(self) -> dict[str, Any]:
+        return {"source": self.path, **self.given.of_records}
 
 
-def _reopened(
-    origin: _Origin,
-    n: int,
-    directedness: Directedness,
-    notes: tuple[str, ...],
-    identity: tuple[int, str] | None,
-    weights: Weights | None = None,
-    typed: tuple[TypedRanges | None, bool] = (None, False),
-) -> Graph:
-    """Open the file of a pickled graph, if it is still the same one."""
-    file = Path(origin.path)
-    state = file.stat()
-    touched = (state.st_mtime_ns, ends_of(file)) != (origin.changed, origin.ends)
-    if state.st_size != origin.size or (touched and identity is None):
-        change = (
-            f"{state.st_size} bytes, then {origin.size}" if state.st_size != origin.size else "written since"
+def _states_of(files: Sequence[Path]) -> tuple[State, ...]:
+    found = ((file.stat(), ends_of(file)) for file in files)
+    return tuple((state.st_size, state.st_mtime_ns, ends) for state, ends in found)
+
+
+def _reopened_directory(origin: _Files, known: GraphState) -> Graph:
+    """Open the directory of a pickled graph, if its files are still the same."""
+    directory = GraphDirectory(Path(origin.path))
+    if _states_of([directory.path / name for name in directory.shards]) != origin.states:
+        raise EdgeFileChangedError(
+            f"{shown(origin.path)}: its files changed after the graph was pickled. Open it again by {REOPENING}"
         )
+    graph = _open_shards(directory, origin.given, RunOptions())
+    graph._identity = known.identity
+    return graph
+
+
+def _reopened(origin: _Files, known: GraphState) -> Graph:
+    """Open the file of a pickled graph, if it is still the same one."""
+    file, identity, weights = Path(origin.path), known.identity, known.weights
+    (now,), (then,) = _states_of([file]), origin.states
+    if now[0] != then[0] or (now != then and identity is None):
+        change = f"{now[0]} bytes, then {then[0]}" if now[0] != then[0] else "written since"
         raise EdgeFileChangedError(
             f"{shown(file)}: the file changed after the graph was pickled ({change}). Open it again by {REOPENING}"
         )
-    given = replace(origin.given, num_vertices=n, max_vertices=None)
-    core = given.open(file, RunOptions(), typed=typed[0] is not None)
-    graph = Graph(core, directedness, file, weights=weights, typed=typed[0])
-    graph.notes, graph._origin, graph._types_checked = notes, origin, typed[1]
-    graph.directory = _directory_of(file)
-    changed = "records" if touched and graph.identify() != identity else ""
+    given = replace(origin.given, num_vertices=known.num_vertices, max_vertices=None)
+    core = core_of(file, given, weights, RunOptions(), known.typed is not None)
+    graph = known._replace(identity=None if now != then else identity).graph(core, file)
+    graph._origin, graph.directory = origin, _directory_of(file)
+    changed = "records" if now != then and graph.identify() != identity else ""
     if weights is not None and weights.measured(core, RunOptions()) != weights:
         changed = changed or "weights"
     if changed:
         raise EdgeFileChangedError(
             f"{shown(file)}: the {changed} changed after the graph was pickled. Open the file again by {REOPENING}"
         )
-    graph._identity = identity
     return graph
 
 
-def graph_of_records(
-    records: npt.NDArray[np.uint32],
-    n: int,
-    directedness: Directedness,
-    notes: tuple[str, ...] = (),
-    identity: tuple[int, str] | None = None,
-    weights: Weights | None = None,
-    typed: tuple[TypedRanges | None, bool] = (None, False),
-) -> Graph:
-    """Return the graph of an array. ``typed`` also says whether the ends of its records are of their types."""
+def graph_of_records(records: npt.NDArray[np.uint32], known: GraphState) -> Graph:
+    """Return the graph of an array of shape (m, 2)."""
     core = _core.EdgeSource.columns(
-        records[:, 0],
-        records[:, 1],
-        num_vertices=n,
+        *(records[:, 0], records[:, 1]),
+        num_vertices=known.num_vertices,
         max_vertices=None,
-        weights=None if weights is None else weights.source,
+        weights=_source_of(known.weights),
         options=RunOptions(),
-        by_relation=typed[0] is not None,
+        by_relation=known.typed is not None,
     )
-    graph = Graph(core, directedness, None, weights=weights, typed=typed[0])
-    graph.notes, graph._identity, graph._types_checked = notes, identity, typed[1]
-    return graph
+    return known.graph(core)
 
 
-def _agree(file: Path, name: str, given: object, stored: object) -> None:
-    if given is not None and given != stored:
-        beside = shown(Sidecar.beside(file))
-        raise ParameterError(f"{name}: {given!r}, but {beside} says {stored!r}. Correct one of them")
+def weighted_by_relation(graph: Graph, given: Any, options: RunOptions) -> Graph:
+    """Return the graph with the weight of each record multiplied by the factor of its relation, if any is given."""
+    factors, relations = checked_relation_weights(graph.relations, given), graph.relations
+    if not factors or relations is None:
+        return graph
+    weights, scale = by_relation(relations, factors, graph._weights, options)
+    return graph._with_weights(weights, options, scale)
 
 
 def id_type(dtype: str | npt.DTypeLike | None) -> IdType | None:

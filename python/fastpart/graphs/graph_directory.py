@@ -5,15 +5,18 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from ..core.folders import within
 from ..core.frames import pl
@@ -21,6 +24,7 @@ from ..core.ids import IdTable
 from ..core.names import Name
 from ..core.parameters import Directedness, path, regular, shown
 from ..core.parsing import Count, checked_object, damaged, json_object, mapped
+from ..core.vertex_tables import InOrder
 from ..errors import GraphFormatError, ParameterError
 from .sidecars import Sidecar
 from .types import RelationEntry, TypedRanges, TypeEntry
@@ -36,12 +40,23 @@ FEATURES = "features.npy"
 CATEGORIES = "categories.json"
 """The values behind the codes of a type or relation, by column."""
 
-RELATION_FILES = {name: f"edge_{name}" for name in (FEATURES, CATEGORIES, "feature_statistics.npy")}
+RELATION_FILES = {
+    **{name: f"edge_{name}" for name in (FEATURES, CATEGORIES, "feature_statistics.npy", "labels.npy")},
+    "split.npz": "edge_label_splits.npz",
+}
 """Names of the files of a relation at the top of the directory of a single relation, where they differ."""
 
 VERSION = ("fastpart", 1)
 
 ANEW = "Ingest again"
+
+EMBEDDING = "embedding"
+"""The form of a column of codes in a schema."""
+
+MOST_EMBEDDED = 2**17
+"""The most values of a column whose categories have learned rows. Each is in the memory of every worker."""
+
+_LEAST_DIM, _MOST_DIM = 2, 100
 
 
 class _Column(msgspec.Struct):
@@ -66,6 +81,7 @@ class _Type(TypeEntry, kw_only=True):
 
 class _Relation(RelationEntry, kw_only=True):
     features: _Features | None = None
+    labels: _Labels | None = None
 
 
 class _Content(msgspec.Struct):
@@ -234,6 +250,21 @@ class GraphDirectory:
         """What ``graph.json`` says of each relation, by name, in the order of their records."""
         return {each["name"]: each for each in self.content["relations"]}
 
+    def records(self, name: str, size: int) -> Iterator[npt.NDArray[np.uint32]]:
+        """Yield the records of a relation, at most ``size`` at a time. One without records has one empty block."""
+        names = list(self.relations)
+        start = sum(self.relations[each]["m"] for each in names[: names.index(name)])
+        stop, before = start + self.relations[name]["m"], 0
+        if start == stop:
+            yield np.empty((0, 2), np.uint32)
+        for name in self.shards or [EDGES]:
+            file = regular(file_in(self.path, name))
+            there = file.stat().st_size // _RECORD
+            for first in range(max(start - before, 0), min(stop - before, there), size):
+                count = min(first + size, stop - before, there) - first
+                yield np.fromfile(file, "<u4", 2 * count, offset=first * _RECORD).reshape(-1, 2)
+            before += there
+
     def vocabularies(self) -> tuple[dict[str, dict[str, list[Any]]], dict[str, dict[str, list[Any]]]]:
         """Return the values of the columns of categories, by type and by relation, in the order of their codes."""
         return (
@@ -250,12 +281,20 @@ class GraphDirectory:
     def labels(self, name: str) -> list[Any] | None:
         """Return the label of each class of a type, if they were text."""
         entry = next(each for each in self.content["types"] if each["name"] == name)
-        labels = entry.get("labels")
-        return labels and categories_in(self.file_of_type(name, CATEGORIES)).get(labels["column"])
+        return _classes(entry, self.file_of_type(name, CATEGORIES))
+
+    def labels_of_relation(self, name: str) -> list[Any] | None:
+        """Return the label of each class of a relation, if they were text."""
+        return _classes(self.relations[name], self.file_of_relation(name, CATEGORIES))
 
     def damaged(self, what: str) -> GraphFormatError:
         """Return the refusal of a directory that contradicts itself."""
         return GraphFormatError(f"{shown(self.path)}: {what}. {ANEW}")
+
+
+def _classes(entry: Mapping[str, Any], file: Path) -> list[Any] | None:
+    labels = entry.get("labels")
+    return labels and categories_in(file).get(labels["column"])
 
 
 def categories_in(file: Path) -> dict[str, list[Any]]:
@@ -278,6 +317,16 @@ OF_VERTICES = {
 }
 """The files of a type, by the parameter of ``save`` that takes them."""
 
+OF_RELATIONS = {
+    "edge_features": "features.npy",
+    "edge_labels": "labels.npy",
+    "edge_label_splits": "split.npz",
+}
+"""The files of a relation, by the parameter of ``save`` that takes them."""
+
+_RECORD = 8
+"""Bytes of a record."""
+
 _NO_TIME = np.iinfo(np.int64).min
 _BLOCK = 1 << 20
 
@@ -289,9 +338,11 @@ def found_in(folder: Path, typed: TypedRanges | None) -> dict[str, Any]:
     """
     types = [""] if typed is None else [each.name for each in typed.types]
     relations = [""] if typed is None else typed.names
-    features = RELATION_FILES["features.npy"] if len(relations) == 1 else "features.npy"
+    of_relations = {
+        name: RELATION_FILES[file] if len(relations) == 1 else file for name, file in OF_RELATIONS.items()
+    }
     found: dict[str, Any] = {name: _files(folder, "types", types, file) for name, file in OF_VERTICES.items()}
-    found["edge_features"] = _files(folder, "relations", relations, features)
+    found |= {name: _files(folder, "relations", relations, file) for name, file in of_relations.items()}
     found["edge_times"] = _times_of(file_in(folder, f"{EDGES}.times.npy"), typed)
     there = {name: files for name, files in found.items() if files}
     return there if typed else {name: files[""] for name, files in there.items()}
@@ -324,3 +375,100 @@ def refuse_twice(where: str, column: str, values: Sequence[Any]) -> None:
     """Refuse values of categories of which two are one. 5 and "5" are."""
     if len(set(map(str, values))) < len(values):
         raise GraphFormatError(f"{where}: {column!r}: a value is there twice")
+
+
+# Columns of features that hold codes of categories, for models that learn a row for each category. The code of a
+# category is its place among the values of its column. Behind these come the code of all values that an earlier
+# vocabulary lacks, and the code of missing ones. So numbers of vertices and of categories may differ between graphs:
+# the values tell which category is meant.
+
+
+def default_dim(values: int) -> int:
+    """Return the width of the learned rows of a column: 1.6 times its number of values to the power of 0.56.
+
+    That is the rule of fastai, with the bounds of AutoGluon.
+    """
+    return max(_LEAST_DIM, min(_MOST_DIM, round(1.6 * math.pow(values, 0.56))))
+
+
+class EmbeddedColumn(msgspec.Struct, frozen=True, kw_only=True):
+    """A column of codes.
+
+    Attributes
+    ----------
+    place : int
+        Its place among the columns of the features.
+    dim : int
+        Width of the learned row of a category.
+    values : list
+        Text or whole numbers, in the order of their codes.
+    counts : list of int
+        How many rows of the table have each value.
+    unknown, missing : int
+        How many have one that an earlier vocabulary lacks, and none.
+    """
+
+    place: Count
+    dim: Annotated[int, msgspec.Meta(ge=_LEAST_DIM)]
+    values: list[str | int]
+    counts: list[Count]
+    unknown: Count = 0
+    missing: Count = 0
+
+    @property
+    def unknown_code(self) -> int:
+        """The code of values that are not known."""
+        return len(self.values)
+
+    @property
+    def missing_code(self) -> int:
+        """The code of a missing value."""
+        return len(self.values) + 1
+
+    @property
+    def rows(self) -> int:
+        """Number of codes."""
+        return len(self.values) + 2
+
+
+Embedded = Mapping[str, EmbeddedColumn]
+"""The columns of codes by name."""
+
+
+def embedded_beside(rows: Any) -> dict[str, EmbeddedColumn]:
+    """Return the columns of codes in a file of features: those that ``categories.json`` beside it names."""
+    rows = rows.rows if isinstance(rows, InOrder) else rows
+    rows = rows.filename if isinstance(rows, np.memmap) else rows
+    if not isinstance(rows, str | bytes | os.PathLike):
+        return {}
+    source = Path(os.fsdecode(rows))
+    file = source.with_name(CATEGORIES)
+    if source.name != FEATURES or not file.is_file():
+        return {}
+    content = json_object(file, None, None, ANEW)
+    content = {column: each for column, each in content.items() if _is_embedded(each)}
+    checked_object(file, content, dict.fromkeys(content, EmbeddedColumn), ANEW)
+    return embedded_in(content, shown(file))
+
+
+def write_beside(rows: Path, content: Mapping[str, Any]) -> None:
+    """Write the file that names the columns of codes in a file of features, given what a manifest describes."""
+    described = {column: {**each, "as": EMBEDDING} for column, each in content.items()}
+    rows.with_name(CATEGORIES).write_text(json.dumps(described))
+
+
+def _is_embedded(described: Any) -> bool:
+    return isinstance(described, dict) and described.get("as") == EMBEDDING
+
+
+def embedded_in(content: Mapping[str, Any] | None, where: str) -> dict[str, EmbeddedColumn]:
+    """Return the columns of codes that a file or a manifest describes."""
+    found = {column: msgspec.convert(each, EmbeddedColumn) for column, each in (content or {}).items()}
+    places = [each.place for each in found.values()]
+    for column, each in found.items():
+        refuse_twice(where, column, each.values)
+        if len(each.counts) != len(each.values):
+            raise GraphFormatError(f"{where}: {column!r}: there are not as many counts as values")
+    if len(set(places)) < len(places):
+        raise GraphFormatError(f"{where}: two columns of codes have one place")
+    return found

@@ -1,29 +1,20 @@
-"""One door to graphs: whatever holds edges, opened as a :class:`Graph`."""
+"""One door to graphs: whatever holds edges is recognised, converted if need be, and opened as a :class:`Graph`."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
 from typing import Any, Literal, Unpack
 
 import numpy.typing as npt
 
-from ..core.notes import log
-from ..core.options import Options, RunOptions, run_options, with_options
-from ..core.parameters import Directedness, IdType, Layout, StrPath, flag, path, shown
-from ..errors import ParameterError, arg
-from . import sources
-from .convert.inputs import files_of, is_standard_input, kind_of, names_files, packing
-from .converted import Given, is_url, open_converted, open_strings
-from .directory_opening import open_directory
-from .graph import Graph, open_records
-from .graph_directory import MARKER
-from .sidecars import Sidecar
+from ..core.options import Options, run_options, with_options
+from ..core.parameters import Directedness, IdType, Layout, StrPath
+from ..errors import ParameterError
+from .converted import open_converted
+from .files import names_files, recognised_files
+from .graph import Graph
+from .sources import Arguments, recognised_object
 from .tables import asked
-
-_RAW = ("raw", "npy")
 
 
 @with_options
@@ -133,68 +124,23 @@ def open_graph(
     (3, 3)
     """
     run = run_options(**options)
-    given = Given(
-        asked(columns),
-        comments,
-        flag("relabel", relabel),
-        num_vertices,
-        directedness,
-        io,
-        layout,
-        max_vertices,
-        weights,
-    )
+    given = Arguments(
+        columns=asked(columns),
+        comments=comments,
+        relabel=relabel,
+        dtype=dtype,
+        num_vertices=num_vertices,
+        directedness=directedness,
+        io=io,
+        layout=layout,
+        max_vertices=max_vertices,
+        weights=weights,
+    ).checked()
     if isinstance(source, Graph):
         for name in ("weights", "columns", "comments"):
             if getattr(given, name) is not None:
                 raise ParameterError(f"{name}: the graph is open already. Open its source with {name}=")
         return source
     if names_files(source):
-        return _open_files(source, given, dtype, run)
-    table = sources.table(source, given.columns, weights if isinstance(weights, str) else None)
-    if table is not None and table.unread is not None and weights is None:
-        given_so = arg(f"weights={table.unread!r}")
-        log.info("graph: the column %r is not read. Pass %s to weight the records", table.unread, given_so)
-    given.refuse("comments", "the source is no file. It applies to text")
-    if table is None:
-        given.refuse("columns", "the source is no table. It applies to text, Parquet and frames")
-        if given.relabel or sources.holds_strings(source):
-            table = sources.table_of_array(source, layout, run)
-            given = replace(given, layout=None)
-    if table is not None and (table.strings or given.relabel):
-        return open_strings(table, given, run)
-    return open_records(source if table is None else table, dtype=dtype, options=run, **given.of_records())
-
-
-def _open_files(source: Any, given: Given, dtype: Any, run: RunOptions) -> Graph:
-    if is_standard_input(source) or is_url(source):
-        return open_converted(source, given, run)
-    if isinstance(source, list | tuple) and len(source) == 1:
-        source = source[0]
-    if not isinstance(source, list | tuple):
-        file = path("graph", source)
-        if (file / MARKER).is_file():
-            for name in ("columns", "comments"):
-                given.refuse(name, f"{shown(file)} is a graph directory")
-            return open_directory(file, run, **given.of_records())
-        if dtype is not None or _is_raw(file):
-            given.refuse("comments", f"{shown(file)} holds raw records. It applies to text")
-            for name in ("columns", "relabel"):
-                given.refuse(name, f"{shown(file)} holds raw records. `fastpart convert` relabels these")
-            if isinstance(given.weights, int) and given.weights is not False:
-                raise ParameterError(f"weights: {shown(file)} has no columns. Pass a .npy or an array")
-            return open_records(file, dtype=dtype, options=run, **given.of_records())
-    if dtype is not None:
-        raise ParameterError("dtype: applies to a raw file. Leave it out for several files")
-    return open_converted(files_of("graph", source), given, run)
-
-
-def _is_raw(file: Path) -> bool:
-    """Return whether a file is read in place, or refused as one that is. A folder or a glob is not."""
-    if file.is_dir():
-        return False
-    if not os.path.lexists(file):
-        return not any(letter in str(file) for letter in "*?[")
-    if not file.is_file():
-        return True
-    return Sidecar.of(file) is not None or (packing(file) is None and kind_of(file) in _RAW)
+        return open_converted(recognised_files(source, given), given, run)
+    return open_converted(*recognised_object(source, given, run), run)

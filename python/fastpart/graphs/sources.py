@@ -1,6 +1,7 @@
 """Edges of other libraries' objects as two columns of ids, without a copy where possible.
 
 Graph libraries are recognized by the module of a type and by its attributes. None is imported here.
+:func:`recognised_object` tells what an object is.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,7 @@ from ..core.frames import pl
 from ..core.notes import log
 from ..core.options import RunOptions
 from ..core.pairs import keys_of, mixed
-from ..core.parameters import Directedness, Layout
+from ..core.parameters import Directedness, IdType, Layout, choice, flag, integer, mark
 from ..errors import GraphFormatError, GraphWarning, ParameterError, arg, warn
 from .tables import Pair, Table, table_of
 
@@ -36,6 +37,49 @@ ACCEPTED = (
     "pairs, a table of two columns (Polars, pandas, Arrow), or a graph of scipy.sparse, networkx, igraph, rustworkx, "
     "DGL, PyG or OGB"
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arguments:
+    """The arguments of :func:`fastpart.open_graph` beside the source."""
+
+    columns: Pair | None = None
+    comments: str | None = None
+    relabel: bool = False
+    dtype: IdType | npt.DTypeLike | None = None
+    num_vertices: int | None = None
+    directedness: Directedness | None = None
+    io: Literal["mmap", "read"] = "mmap"
+    layout: Layout | None = None
+    max_vertices: int | None = None
+    weights: Any = None
+
+    def checked(self) -> Self:
+        """Return the same with plain numbers. Refuse what is not valid."""
+        if self.directedness is not None:
+            choice("directedness", self.directedness, get_args(Directedness))
+        if self.layout is not None:
+            choice("layout", self.layout, get_args(Layout))
+        choice("io", self.io, ("mmap", "read"))
+        mark("comments", self.comments)
+        n, most, top = self.num_vertices, self.max_vertices, 2**32 - 1
+        return replace(
+            self,
+            relabel=flag("relabel", self.relabel),
+            num_vertices=None if n is None else integer("num_vertices", n, 0, top),
+            max_vertices=None if most is None else integer("max_vertices", most, 1, top),
+        )
+
+    def refuse(self, name: str, why: str) -> None:
+        """Refuse a parameter that was given."""
+        if getattr(self, name) not in (None, False):
+            raise ParameterError(f"{name}: {why}")
+
+    @property
+    def of_records(self) -> dict[str, Any]:
+        """The arguments that apply to raw records, by name, without the weights."""
+        others = ("columns", "comments", "relabel", "weights")
+        return {name: value for name, value in vars(self).items() if name not in others}
 
 
 @dataclass(frozen=True)
@@ -71,30 +115,39 @@ class Columns:
         return "directed" if self.directed else "undirected"
 
 
-def table(source: Any, columns: Pair | None, weights: str | None) -> Table | None:
-    """Return a frame of another library, or None if the object is none."""
-    return table_of(source, _libraries(source), columns, weights)
+def recognised_object(source: Any, given: Arguments, run: RunOptions) -> tuple[Columns | Table, Arguments]:
+    """Return the edges of an object, and the arguments that are left. A table holds ids that have to be numbered."""
+    named = given.weights if isinstance(given.weights, str) else None
+    table = table_of(source, _libraries(source), given.columns, named)
+    if table is not None and table.unread is not None and given.weights is None:
+        given_so = arg(f"weights={table.unread!r}")
+        log.info("graph: the column %r is not read. Pass %s to weight the records", table.unread, given_so)
+    given.refuse("comments", "the source is no file. It applies to text")
+    if table is None:
+        given.refuse("columns", "the source is no table. It applies to text, Parquet and frames")
+        if given.relabel or _holds_strings(source):
+            table, given = _table_of_array(source, given.layout), replace(given, layout=None)
+    if table is not None and (table.strings or given.relabel):
+        return table, given
+    if given.dtype is not None:
+        raise ParameterError("dtype: applies to raw files only. Leave it out for an array")
+    if table is not None:
+        return Columns(*table.records(run), weights=table.weights(named)), given
+    return _columns_of(source, given.layout, named), given
 
 
-def columns_of(
-    source: Any, layout: Layout | None, options: RunOptions, weights: str | None = None
-) -> Columns:
+def _columns_of(source: Any, layout: Layout | None, weights: str | None = None) -> Columns:
     """Return the edges of an object, and their weights if it has any of that name.
 
     ``layout`` applies to two-dimensional arrays. For these, ``weights`` is no name but a path, and not looked at.
     """
-    if isinstance(source, Table):
-        return Columns(*source.records(options), weights=source.weights(weights))
     source = _of_pair(source)
     libraries = _libraries(source)
     for library, adapter in _GRAPHS.items():
         if library in libraries:
             if not hasattr(source, _OWN.get(library, "__class__")):
                 raise TypeError(f"graph: expected {ACCEPTED}, got {_named(source)}")
-            columns = adapter(source)
-            if weights is None:
-                return columns
-            return replace(columns, weights=_weights_of_graph(library, source, weights))
+            return adapter(source, weights)
     if isinstance(source, Mapping):
         return _ogb(source, weights)
     if "torch" in libraries and hasattr(source, "detach"):
@@ -108,7 +161,7 @@ def columns_of(
     return Columns(*(pair or _array(source, layout)))
 
 
-def holds_strings(source: Any) -> bool:
+def _holds_strings(source: Any) -> bool:
     """Return whether the ids of an array, of a pair of them or of a list of pairs are strings."""
     while isinstance(source, list | tuple) and source:
         source = source[0]
@@ -118,12 +171,12 @@ def holds_strings(source: Any) -> bool:
     return isinstance(source, str | bytes) or kind in ("U", "S", "T")
 
 
-def table_of_array(source: Any, layout: Layout | None, options: RunOptions) -> Table:
+def _table_of_array(source: Any, layout: Layout | None) -> Table:
     """Return a table of the ids of an array, whose vertices are numbered by the rank of their ids."""
     libraries = _libraries(source)
     if libraries & _GRAPHS.keys() or isinstance(source, Mapping):
         raise ParameterError(f"relabel: {_named(source)} numbers its vertices by itself. Leave it out")
-    found = columns_of(source, layout, options)
+    found = _columns_of(source, layout)
     frame = pl.DataFrame({"source": found.sources, "target": found.targets}, strict=False)
     made = table_of(frame, {"polars"}, None, None)
     assert made is not None
@@ -221,7 +274,7 @@ def _plain(source: Any) -> Array:
             return np.from_dlpack(source)
     if hasattr(source, "__array__"):
         array = np.asarray(source)
-        if array.dtype != object or holds_strings(array):
+        if array.dtype != object or _holds_strings(array):
             return array
     raise TypeError(f"graph: expected {ACCEPTED}, got {_named(source)}")
 
@@ -251,15 +304,24 @@ def _on_host(item: Any) -> Any:
 # Graphs of other libraries.
 
 
-def _scipy(matrix: Any) -> Columns:
+def _weights(library: str, name: str | None, of_name: Callable[[str], Any], known: str = "") -> Any:
+    """Return the weights that a graph of another library has by a name, in the order of its edges."""
+    try:
+        return None if name is None else of_name(name)
+    except KeyError:
+        raise ParameterError(f"weights: the {library} graph has no {name!r} on its edges.{known}") from None
+
+
+def _scipy(matrix: Any, weights: str | None) -> Columns:
     if not hasattr(matrix, "tocoo") or len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
         shape = getattr(matrix, "shape", None)
         raise TypeError(f"graph: expected a square matrix, got {_named(matrix)} of shape {shape}")
     entries = matrix.tocoo(copy=False)
-    return Columns(entries.row, entries.col, matrix.shape[0], both=True, matrix=True)
+    data = _weights("scipy", weights, {"data": entries.data}.__getitem__, ' A matrix has "data"')
+    return Columns(entries.row, entries.col, matrix.shape[0], both=True, weights=data, matrix=True)
 
 
-def _networkx(graph: Any) -> Columns:
+def _networkx(graph: Any, weights: str | None) -> Columns:
     nodes, edges = nodes_of(graph), graph.edges()
     if nodes is not None:
         number = {node: vertex for vertex, node in enumerate(nodes)}
@@ -268,7 +330,8 @@ def _networkx(graph: Any) -> Columns:
             "the vertices are the nodes of the graph in their order: part p.assignment[i] is that of list(graph)[i]"
         )
     u, v = _pairs(iter(edges), graph.number_of_edges())
-    return Columns(u, v, graph.number_of_nodes(), graph.is_directed())
+    values = None if weights is None else _attribute(graph, weights)
+    return Columns(u, v, graph.number_of_nodes(), graph.is_directed(), weights=values)
 
 
 def nodes_of(graph: Any) -> list[Any] | None:
@@ -278,12 +341,13 @@ def nodes_of(graph: Any) -> list[Any] | None:
     return None if numbers else list(graph)
 
 
-def _igraph(graph: Any) -> Columns:
+def _igraph(graph: Any, weights: str | None) -> Columns:
     u, v = _pairs((edge.tuple for edge in graph.es), graph.ecount())
-    return Columns(u, v, graph.vcount(), graph.is_directed())
+    values = _weights("igraph", weights, graph.es.__getitem__)
+    return Columns(u, v, graph.vcount(), graph.is_directed(), weights=values)
 
 
-def _rustworkx(graph: Any) -> Columns:
+def _rustworkx(graph: Any, weights: str | None) -> Columns:
     n = graph.num_nodes()
     if n and max(graph.node_indexes()) != n - 1:
         raise GraphFormatError(
@@ -291,35 +355,45 @@ def _rustworkx(graph: Any) -> Columns:
             "Pass graph.subgraph(graph.node_indexes())"
         )
     u, v = np.asarray(graph.edge_list(), np.int64).reshape(-1, 2).T
-    return Columns(u, v, n, "Di" in type(graph).__name__)
+    values = _weights(
+        "rustworkx",
+        weights,
+        lambda name: [each[name] if isinstance(each, Mapping) else each for each in graph.edges()],
+    )
+    return Columns(u, v, n, "Di" in type(graph).__name__, weights=values)
 
 
-def _dgl(graph: Any) -> Columns:
+def _dgl(graph: Any, weights: str | None) -> Columns:
     if not graph.is_homogeneous:
         raise TypeError(
             f"graph: {_named(graph)} has several types of nodes or edges. Pass dgl.to_homogeneous(graph)"
         )
     u, v = (_on_host(ids) for ids in graph.edges(order="eid"))
-    return Columns(u, v, graph.num_nodes(), both=True)
+    values = _weights("dgl", weights, graph.edata.__getitem__)
+    return Columns(u, v, graph.num_nodes(), both=True, weights=values)
 
 
-def _pyg(graph: Any) -> Columns:
-    if _is_dataset(graph):
+def _pyg(graph: Any, weights: str | None) -> Columns:
+    if any(base.__name__ == "Dataset" for base in type(graph).__mro__):
         graph = _dataset(graph)
     if hasattr(graph, "edge_types"):
         raise TypeError(
             f"graph: {_named(graph)} has several types of nodes or edges. Pass graph.to_homogeneous()"
         )
-    if getattr(graph, "edge_index", None) is None and hasattr(getattr(graph, "adj_t", None), "coo"):
-        columns, rows, _ = graph.adj_t.coo()  # the transposed adjacency
-        return Columns(_on_host(rows), _on_host(columns), graph.num_nodes, both=True)
-    if getattr(graph, "edge_index", None) is None:
+    values = None if weights is None else getattr(graph, weights, None)
+    if getattr(graph, "edge_index", None) is not None:
+        rows, columns = _on_host(graph.edge_index)
+    elif hasattr(getattr(graph, "adj_t", None), "coo"):
+        columns, rows, _ = map(_on_host, graph.adj_t.coo())  # the transposed adjacency
+    else:
         raise TypeError(f"graph: {_named(graph)} has no edge_index. Pass a Data that has one")
-    u, v = _on_host(graph.edge_index)
+    if weights is not None and values is None:
+        raise ParameterError(
+            f"weights: the PyG graph has no {weights!r}. Its data are {', '.join(graph.keys())}"
+        )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyG warns when it guesses the number as the largest id + 1
-        n = graph.num_nodes
-    return Columns(u, v, n, both=True)
+        return Columns(rows, columns, graph.num_nodes, both=True, weights=values)
 
 
 def _dataset(graphs: Any) -> Any:
@@ -331,12 +405,8 @@ def _dataset(graphs: Any) -> Any:
     return graphs[0]
 
 
-def _is_dataset(graph: Any) -> bool:
-    return any(base.__name__ == "Dataset" for base in type(graph).__mro__)
-
-
-def _ogb_dataset(graphs: Any) -> Columns:
-    return _ogb(_of_pair(_dataset(graphs)), None)
+def _ogb_dataset(graphs: Any, weights: str | None) -> Columns:
+    return _ogb(_of_pair(_dataset(graphs)), weights)
 
 
 def _ogb(graph: Any, weights: str | None) -> Columns:
@@ -391,36 +461,6 @@ def _entries(shape: Any, rows: Any, columns: Any, values: Any, weights: str | No
     return Columns(u, v, int(shape[0]), both=True, weights=weights_, matrix=True)
 
 
-def _weights_of_graph(library: str, graph: Any, name: str) -> Any:
-    """Return the weights that a graph of another library has by that name, in the order of its edges."""
-    try:
-        match library:
-            case "scipy":
-                return {"data": graph.tocoo(copy=False).data}[name]
-            case "networkx":
-                return _attribute(graph, name)
-            case "igraph":
-                return graph.es[name]
-            case "rustworkx":
-                return [
-                    payload[name] if isinstance(payload, Mapping) else payload for payload in graph.edges()
-                ]
-            case "dgl":
-                return graph.edata[name]
-    except KeyError:
-        known = ' A matrix has "data"' if library == "scipy" else ""
-        raise ParameterError(f"weights: the {library} graph has no {name!r} on its edges.{known}") from None
-    if library == "ogb":
-        return _ogb(_of_pair(graph[0]), name).weights
-    if _is_dataset(graph):
-        graph = graph[0]
-    if getattr(graph, name, None) is None:
-        raise ParameterError(
-            f"weights: the PyG graph has no {name!r}. Its data are {', '.join(graph.keys())}"
-        )
-    return getattr(graph, name)
-
-
 def _attribute(graph: Any, name: str) -> list[Any]:
     """Return an attribute of the edges of a networkx graph, 1 where it is missing. Refuse one that no edge has."""
     known = {each for _, _, attributes in graph.edges(data=True) for each in attributes}
@@ -432,7 +472,7 @@ def _attribute(graph: Any, name: str) -> list[Any]:
     return [weight for _, _, weight in graph.edges(data=name, default=1)]
 
 
-_GRAPHS: dict[str, Callable[[Any], Columns]] = {
+_GRAPHS: dict[str, Callable[[Any, str | None], Columns]] = {
     "networkx": _networkx,
     "igraph": _igraph,
     "rustworkx": _rustworkx,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -15,21 +15,26 @@ import numpy.typing as npt
 from ..core import parameters
 from ..core.options import Options, RunOptions, run_options, with_options
 from ..core.pairs import among, mixed, undirected_keys
-from ..core.parameters import StrPath
+from ..core.parameters import StrPath, meant
 from ..core.rows import rows_of
-from ..errors import ParameterError
+from ..errors import ParameterError, arg
 from .convert import refuse_input
-from .graph import Graph, graph_of_records
-from .held_out import Facts, Pairs, pairs_of
+from .given_splits import Facts, Pairs, pairs_of
+from .graph import Graph, GraphState, graph_of_records
 from .opening import open_graph
-from .sidecars import Sidecar
-from .staging import RAW, beside, staged
+from .sidecars import RAW, Sidecar, beside, staged
 from .types import TypedRanges
 
 _BLOCK = 1 << 20
 """Records per step."""
 
 Ids = npt.NDArray[np.int64]
+
+NO_TIME = np.iinfo(np.int64).min
+"""Stands for no time, of a record or a vertex that was always there."""
+
+Timed = tuple[str, int | None, slice]
+"""Name and number of a relation, and where its records are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +48,9 @@ class EdgeSplits:
     val, test : numpy.ndarray
         int64, of shape (pairs, 2): the held-out pairs of vertices, source and target. In a graph with types it is of
         shape (pairs, 3): the third column is the number of the relation in ``graph.relations``.
-    edge_times : numpy.ndarray or None
-        int64: time of each training record, for ``save(edge_times=...)``, if the split is by time.
+    edge_times : numpy.ndarray or dict of numpy.ndarray or None
+        int64: time of each training record, for ``save(edge_times=...)``, if the split is by time. In a graph with
+        types by the name of the relation, of those with times.
     val_times, test_times : numpy.ndarray or None
         int64: time of the first record of each held-out pair, if the split is by time.
     """
@@ -52,7 +58,7 @@ class EdgeSplits:
     graph: Graph
     val: Pairs = field(repr=False)
     test: Pairs = field(repr=False)
-    edge_times: Pairs | None = field(default=None, repr=False)
+    edge_times: Any = field(default=None, repr=False)
     val_times: Pairs | None = field(default=None, repr=False)
     test_times: Pairs | None = field(default=None, repr=False)
 
@@ -68,7 +74,7 @@ def split_edges(
     val: float | Any = 0.05,
     test: float | Any = 0.1,
     *,
-    seed: int | None = 0,
+    seed: int = 0,
     times: Any = None,
     out: StrPath | None = None,
     **options: Unpack[Options],
@@ -88,9 +94,10 @@ def split_edges(
         graph may hold these pairs or not.
     seed : int
         Seed of the split.
-    times : path or array, optional
-        A whole number per record: when it came to be. Then the split does not look ahead. Training has the earliest
-        records, and the held-out pairs are those whose first record is among the latest. Default: a random split.
+    times : path, array or mapping, optional
+        A whole number per record: when it came to be. In a graph with types by the name of the relation. Then the split
+        does not look ahead. Training has the earliest records, and the held-out pairs are those whose first record is
+        among the latest. Default: a random split.
     out : path, optional
         A file of raw pairs for the training records, with its sidecar ``OUT.json``. The held-out pairs go to
         ``OUT.splits.npz``, which ``save(edge_splits=...)`` takes, and times of the training records to
@@ -122,7 +129,8 @@ def split_edges(
     With ``times``, validation begins at a time and test at a later one. The shares are those of all records, and
     records of one time stay together, in the later split. A pair that was linked before is not held out again: its
     later records are left out, as are late loops. A held-out pair has the direction of its first record. Records
-    without a time, the smallest int64, were always there. In a graph with types, split each relation by itself.
+    without a time, the smallest int64, were always there. In a graph with types all relations with times are split at
+    the same two times. Relations without times were always there. Leave out ``out`` then.
 
     Records are streamed. In memory are 40 bytes per held-out record and, without ``out``, 8 per training record. With
     ``times`` 24 per record more.
@@ -149,7 +157,7 @@ def split_edges(
         held_out, typed = _split(opened, rule, pieces.append, run)
         records = np.concatenate(pieces)
         n, directedness = opened.num_vertices, opened.directedness
-        return EdgeSplits(graph_of_records(records, n, directedness, typed=(typed, False)), *held_out)
+        return EdgeSplits(graph_of_records(records, GraphState(n, directedness, typed=typed)), *held_out)
     if opened.path is not None:
         refuse_input(opened.path, target)
     with staged(target, [*RAW, "splits.npz"], run) as file:
@@ -161,18 +169,29 @@ def _split_by_time(
     graph: Graph, times: Any, shares: tuple[Any, Any], target: Path | None, run: RunOptions
 ) -> EdgeSplits:
     """Split the records by their times."""
-    if graph.types is not None:
-        raise ParameterError("times: the graph has types. Split the records of each relation by itself")
+    typed, n = graph._typed, graph.num_vertices
+    if typed is not None and target is not None:
+        raise ParameterError(
+            "out: times of relations go to save(edge_times=splits.edge_times), which takes them from memory. Leave it "
+            "out"
+        )
     found = split_by_time(graph, times, _shares(*shares), run)
     (val, val_times), (test, test_times) = found.val, found.test
     of_pairs = {"val": val, "test": test, "val_times": val_times, "test_times": test_times}
-    edge_times, n = found.times[found.times < found.before], graph.num_vertices
+    trained = found.trains(0, graph.num_edges)
+    edge_times: Any = found.times[trained]
+    if typed is not None:
+        edge_times = {name: found.times[rows][trained[rows]] for name, _, rows in found.timed}
+        typed = typed.with_records(
+            [int(trained[each.first : each.range.stop].sum()) for each in typed.relations]
+        )
     records = (
         np.ascontiguousarray(graph._source.block(start, stop)[found.trains(start, stop)])
         for start, stop in pairwise([*range(0, graph.num_edges, _BLOCK), graph.num_edges])
     )
     if target is None:
-        training = graph_of_records(np.concatenate(list(records)), n, graph.directedness, typed=(None, False))
+        state = GraphState(n, graph.directedness, typed=typed)
+        training = graph_of_records(np.concatenate(list(records)), state)
         return EdgeSplits(training, **of_pairs, edge_times=edge_times)
     if graph.path is not None:
         refuse_input(graph.path, target)
@@ -180,10 +199,7 @@ def _split_by_time(
         with file.open("wb") as opened:
             for block in records:
                 opened.write(block.tobytes())
-        written = open_graph(file, dtype="u32", num_vertices=n, directedness=graph.directedness)
-        Sidecar("u32", n, written.num_edges, graph.directedness, written.identify(run)[1]).write(file)
-        with beside(file, "splits.npz").open("wb") as opened:
-            np.savez(opened, **of_pairs)  # type: ignore[arg-type]  # arrays by name
+        _complete(graph, file, None, of_pairs, run)
         np.save(beside(file, "times.npy"), edge_times)
     return EdgeSplits(open_graph(target), **of_pairs, edge_times=edge_times)
 
@@ -258,13 +274,20 @@ def _write(graph: Graph, rule: _Shares | _Listed, file: Path, run: RunOptions) -
     """Write the training records with their sidecar, and the held-out pairs."""
     with file.open("wb") as opened:
         held_out, typed = _split(graph, rule, lambda block: opened.write(block.tobytes()), run)
+    _complete(graph, file, typed, {"val": held_out[0], "test": held_out[1]}, run)
+    return held_out
+
+
+def _complete(
+    graph: Graph, file: Path, typed: TypedRanges | None, of_pairs: dict[str, Ids], run: RunOptions
+) -> None:
+    """Write the sidecar of the training records, and the held-out pairs."""
     n = graph.num_vertices
     written = open_graph(file, dtype="u32", num_vertices=n, directedness=graph.directedness)
     checksum = written.identify(run)[1]
     Sidecar("u32", n, written.num_edges, graph.directedness, checksum, typed=typed).write(file)
     with beside(file, "splits.npz").open("wb") as opened:
-        np.savez(opened, val=held_out[0], test=held_out[1])
-    return held_out
+        np.savez(opened, **of_pairs)  # type: ignore[arg-type]  # arrays by name
 
 
 def _split(
@@ -314,11 +337,16 @@ class TimeSplit:
     before : int
         The training records are those whose time is strictly before.
     val, test : tuple of numpy.ndarray
-        Pairs of ids, int64 of shape (pairs, 2), and the time of the first record of each.
+        Pairs of ids, int64 of shape (pairs, 2), and the time of the first record of each. In a graph with types of
+        shape (pairs, 3), with the number of the relation.
+    timed : list
+        Name and number of each relation with times, and where its records are. A graph without types has one, without
+        a name.
     """
 
     times: Ids
     before: int
+    timed: Sequence[Timed]
     val: tuple[Ids, Ids]
     test: tuple[Ids, Ids]
 
@@ -334,18 +362,49 @@ def split_by_time(graph: Graph, times: Any, shares: tuple[float, float], run: Ru
     ----------
     graph : Graph
         The graph.
-    times : path or array
-        A whole number for each record.
+    times : path, array or mapping
+        A whole number for each record, in a graph with types by relation.
     shares : tuple of float
         How many of the latest records validation and test begin with.
     """
-    known = _times_of(times, graph.num_edges)
-    before, between = _bounds(known, shares)
-    pairs, first = _candidates(graph, known, before)
-    new = ~_linked_before(graph, known, before, undirected_keys(pairs[:, 0], pairs[:, 1]), run)
-    pairs, first = pairs[new], first[new]
-    early = first < between
-    return TimeSplit(known, before, (pairs[early], first[early]), (pairs[~early], first[~early]))
+    known, timed = np.full(graph.num_edges, NO_TIME), _timed(graph, times)
+    for (_, _, rows), given in timed:
+        known[rows] = _times_of(given, rows.stop - rows.start)
+    before, between = _bounds(np.concatenate([known[rows] for (_, _, rows), _ in timed]), shares)
+    held_out = list[Ids]()
+    first = list[Ids]()
+    for (_, number, rows), _ in timed:
+        pairs, late = _candidates(graph, rows, known, before)
+        new = ~_linked_before(graph, rows, known, before, undirected_keys(pairs[:, 0], pairs[:, 1]), run)
+        relation = [] if number is None else [np.full(np.count_nonzero(new), number)]
+        held_out.append(np.column_stack([pairs[new], *relation]))
+        first.append(late[new])
+    graph.check_unchanged()
+    pairs, late = np.concatenate(held_out), np.concatenate(first)
+    early = late < between
+    found = (pairs[early], late[early]), (pairs[~early], late[~early])
+    return TimeSplit(known, before, [each for each, _ in timed], *found)
+
+
+def _timed(graph: Graph, times: Any) -> list[tuple[Timed, Any]]:
+    """Return the relations with times, and what the user gave for each."""
+    typed = graph._typed
+    if typed is None:
+        return [(("", None, slice(0, graph.num_edges)), times)]
+    if not isinstance(times, Mapping) or not times:
+        raise ParameterError(
+            f"times: the graph has types. Give times by relation, as {arg(f'times={{{typed.names[0]!r}: ...}}')}"
+        )
+    for name in times:
+        if name not in typed.names:
+            raise ParameterError(
+                f"times: {name!r} is no relation of the graph{meant(str(name), typed.names)}"
+            )
+    return [
+        ((each.name, number, slice(each.first, each.range.stop)), times[each.name])
+        for number, each in enumerate(typed.relations)
+        if each.name in times
+    ]
 
 
 def _times_of(given: Any, m: int) -> Ids:
@@ -372,16 +431,16 @@ def _bounds(times: Ids, shares: tuple[float, float]) -> tuple[int, int]:
     return before, between if shares[1] else int(times.max()) + 1
 
 
-def _blocks(graph: Graph) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
-    for start in range(0, graph.num_edges, _BLOCK):
-        stop = min(start + _BLOCK, graph.num_edges)
+def _blocks(graph: Graph, rows: slice) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
+    for start in range(rows.start, rows.stop, _BLOCK):
+        stop = min(start + _BLOCK, rows.stop)
         yield slice(start, stop), graph._source.block(start, stop)
 
 
-def _candidates(graph: Graph, times: Ids, before: int) -> tuple[Ids, Ids]:
-    """Return the pairs with a late record, each once, and the time of the earliest such record."""
+def _candidates(graph: Graph, of: slice, times: Ids, before: int) -> tuple[Ids, Ids]:
+    """Return the pairs with a late record among some records, each once, and the time of the earliest such record."""
     pairs, late = [np.empty((0, 2), np.int64)], [np.empty(0, np.int64)]
-    for rows, block in _blocks(graph):
+    for rows, block in _blocks(graph, of):
         those = (times[rows] >= before) & (block[:, 0] != block[:, 1])
         pairs.append(block[those].astype(np.int64))
         late.append(times[rows][those])
@@ -394,16 +453,15 @@ def _candidates(graph: Graph, times: Ids, before: int) -> tuple[Ids, Ids]:
 
 
 def _linked_before(
-    graph: Graph, times: Ids, before: int, keys: npt.NDArray[np.uint64], run: RunOptions
+    graph: Graph, of: slice, times: Ids, before: int, keys: npt.NDArray[np.uint64], run: RunOptions
 ) -> npt.NDArray[np.bool_]:
-    """Return which of some pairs have a training record, in any direction."""
+    """Return which of some pairs have a training record among some records, in any direction."""
     ordered = np.sort(keys)
     linked = np.zeros(len(keys), np.bool_)
-    for rows, block in _blocks(graph):
+    for rows, block in _blocks(graph, of):
         early = block[times[rows] < before]
         known = np.unique(undirected_keys(early[:, 0], early[:, 1]))
         linked |= among(ordered, known)
         if run.progress is not None:
             run.progress("split", rows.stop, graph.num_edges)
-    graph.check_unchanged()
     return linked[np.searchsorted(ordered, keys)]

@@ -1,11 +1,11 @@
-"""Weights of records: one uint32 each, and the scale of weights that are no whole numbers."""
+"""Weights of records: one uint32 each, the scale of weights that are no whole numbers, and factors by relation."""
 
 from __future__ import annotations
 
 import math
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,9 +17,10 @@ import numpy.typing as npt
 from .. import _core
 from ..core import parameters
 from ..core.options import RunOptions
-from ..core.parameters import shown
+from ..core.parameters import meant, number, shown
 from ..core.parsing import mapped
-from ..errors import GraphFormatError, ParameterError, arg
+from ..errors import GraphFormatError, MemoryBudgetError, ParameterError, arg
+from .types import Relation
 
 Array = npt.NDArray[Any]
 
@@ -27,6 +28,9 @@ _LARGEST = 2**32 - 1
 
 _BITS = 31
 """Bits of the largest scaled weight."""
+
+_FINEST = 16
+"""Factors of relations are made whole by multiplying them with a power of two up to 2**16. The weights stay small."""
 
 _BLOCK = 1 << 18
 """Weights per step."""
@@ -139,8 +143,7 @@ def scaled(given: Any, name: str = "weights") -> tuple[npt.NDArray[np.uint32], f
     exponent = min(_BITS - math.frexp(most)[1], 1000)
     weights = np.empty(len(array), np.uint32)
     for first, block in _blocks(array):
-        rounded = np.rint(np.ldexp(block.astype(np.float64), exponent))
-        weights[first : first + len(block)] = np.where(block > 0, np.maximum(rounded, 1), 0)
+        weights[first : first + len(block)] = _rounded(block.astype(np.float64), exponent)
     return weights, math.ldexp(1.0, exponent)
 
 
@@ -156,3 +159,85 @@ def _refuse_invalid(name: str, first: int, block: Array) -> None:
         raise ParameterError(
             f"{name}: record {first + bad} has the weight {block[bad]}. Weights are finite numbers of at least 0"
         )
+
+
+def checked_relation_weights(relations: Sequence[Relation] | None, given: Any) -> dict[str, float] | None:
+    """Return the factors of the named relations. None stays None.
+
+    Raises
+    ------
+    ParameterError, TypeError
+        The graph has no relations, or none of that name, or a factor is below 0.
+    """
+    if given is None:
+        return None
+    if not isinstance(given, Mapping):
+        raise TypeError(
+            f'relation_weights: expected numbers by relation, as {{"cites": 2.0}}, got {type(given).__name__}'
+        )
+    if relations is None:
+        raise ParameterError(
+            f"relation_weights: the graph has no relations. Open it with {arg('weights')}, one number per record"
+        )
+    known = [each.name for each in relations]
+    for name in given:
+        if name not in known:
+            raise ParameterError(
+                f"relation_weights: the graph has no relation {name!r}{meant(str(name), known)}"
+            )
+    factors = {
+        name: float(number(f"relation_weights: {name}", given[name])) for name in known if name in given
+    }
+    for name, factor in factors.items():
+        if not (factor >= 0 and math.isfinite(factor)):
+            raise ParameterError(f"relation_weights: {name}: {factor} is no finite number of at least 0")
+    return factors
+
+
+def by_relation(
+    relations: Sequence[Relation], factors: Mapping[str, float], own: Weights | None, options: RunOptions
+) -> tuple[npt.NDArray[np.uint32], float]:
+    """Return the weight of each record multiplied by the factor of its relation, and the scale.
+
+    Records without a weight have weight 1, and relations that are not named the factor 1.
+    """
+    num_records = sum(each.m for each in relations)
+    if options.memory_limit is not None and 4 * num_records > options.memory_limit:
+        raise MemoryBudgetError(
+            f"relation_weights: the weights of {num_records:,} records need {4 * num_records / 1e6:,.1f} MB of memory, "
+            f"but the budget is {options.memory_limit / 1e6:,.1f} MB. Raise memory_limit"
+        )
+    given, values = None if own is None else own.array, [factors.get(each.name, 1.0) for each in relations]
+    most = max(
+        (value * (1 if given is None else float(given[each.first : each.range.stop].max()))
+         for each, value in zip(relations, values, strict=True) if each.m),
+        default=0.0,
+    )  # fmt: skip
+    exponent = _exponent(values, most)
+    products = np.empty(num_records, np.uint32)
+    for each, value in zip(relations, values, strict=True):
+        for first in range(each.first, each.range.stop, _BLOCK):
+            part = slice(first, min(first + _BLOCK, each.range.stop))
+            products[part] = _rounded(
+                value * (1.0 if given is None else given[part].astype(np.float64)), exponent
+            )
+    return products, (1.0 if own is None else own.scale) * math.ldexp(1.0, exponent)
+
+
+def _rounded(exact: Any, exponent: int) -> npt.NDArray[np.float64]:
+    """Return weights times a power of two as whole numbers. None above 0 becomes 0."""
+    rounded = np.minimum(np.rint(np.ldexp(exact, exponent)), _LARGEST)
+    return np.where(exact > 0, np.maximum(rounded, 1), 0)
+
+
+def _exponent(values: list[float], most: float) -> int:
+    """Return the power of two that weights are multiplied with before they are rounded.
+
+    It is the least one that makes all factors whole, if one does. Otherwise the largest weight gets 31 bits.
+    """
+    array = np.array(values)
+    for exponent in range(_FINEST + 1):
+        whole = np.ldexp(array, exponent)
+        if (whole == np.floor(whole)).all() and math.ldexp(most, exponent) <= _LARGEST:
+            return exponent
+    return min(_BITS - math.frexp(most)[1], 1000)

@@ -98,7 +98,6 @@ class Loader:
         input: str | None = None,
     ) -> None:
         partition.refuse_without_edges()
-        refuse_plain_only(partition, options)
         self._given_input = input
         self.types, self.edge_types = type_names(partition), edge_keys(partition)
         self._types, self._rows_by_type = partition._types, partition._rows_by_type
@@ -387,12 +386,6 @@ def _named(names: Sequence[Any], values: Any, change: Any = torch.from_numpy) ->
 def _only(names: Sequence[Any], value: Any, change: Any = torch.from_numpy) -> Any:
     """Return the value of the only type or relation."""
     return None if value is None else change(value)
-
-
-def refuse_plain_only(partition: VertexPartition, options: LoaderOptions) -> None:
-    """Raise an error for what loaders of graphs with types do not take."""
-    if partition.is_typed and options.neighbourhood is not None:
-        raise ParameterError("neighbourhood: it is for graphs without types. Leave it out")
 
 
 def _ranks(rank: int | None, world_size: int | None) -> tuple[int, int]:

@@ -18,11 +18,18 @@ from ..errors import ParameterError, arg
 from ..partitions.loader_options import LoaderOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.sampling import sampling_of
-from ..partitions.seeds import Steps
-from ..partitions.types import Fanouts
+from ..partitions.seeds import Steps, TypeVertices
+from ..partitions.types import Fanouts, edge_keys, type_names
 from .edge_rows import EdgeFetching, with_edge_rows
 from .fetching import NodeFetching
-from .sample import Sample, SampledArrays, entries_of, refuse_broken, refuse_other_types
+from .sample import (
+    Sample,
+    SampledArrays,
+    entries_of,
+    refuse_broken,
+    refuse_broken_by_type,
+    refuse_other_types,
+)
 from .scheduling import BatchState, Launching, Pieces, Scheduler, Trace
 from .scheduling.dag import Run, operators
 
@@ -164,7 +171,7 @@ def source_of(
                 "scheduled: temporal samples are not scheduled. Leave out scheduled or temporal"
             )
         num_records = int((partition.manifest or {})["m"]) if edge_rows else None
-        neighbourhood = neighbourhood_of(sampler, custom, len(fanouts), topology, num_records)
+        neighbourhood = neighbourhood_of(sampler, custom, len(fanouts), partition, num_records)
         return ScheduledSource(neighbourhood, topology, fetching, options.threads, trace, of_edges)
     if custom is not None or trace is not None:
         raise ParameterError(f"neighbourhood, trace: they need {arg('scheduled', True)}")
@@ -179,7 +186,7 @@ def neighbourhood_of(
     sampler: _core.Sampler[Any],
     custom: Neighbourhood | None,
     hops: int,
-    topology: _core.Topology,
+    partition: VertexPartition,
     num_records: int | None,
 ) -> Neighbourhood:
     """Return the sampler of a user, checked, or the one of the core. Given m, samples have the rows of in-edges."""
@@ -194,7 +201,25 @@ def neighbourhood_of(
         sample = custom(seeds, epoch, step)
         refuse_other_types(sample)
         refuse_broken(sample, seeds, hops)
-        return sample if num_records is None else with_edge_rows(sample, topology, num_records)
+        return sample if num_records is None else with_edge_rows(sample, partition._topology, num_records)
+
+    return _by_type(custom, hops, partition) if partition.is_typed else checked
+
+
+def _by_type(custom: Callable[[Any, int, int], Any], hops: int, partition: VertexPartition) -> Neighbourhood:
+    """Return the sampler of a user for a graph with types, checked. It gets the seeds of each type."""
+    types, relations = type_names(partition), edge_keys(partition)
+    vertices = [TypeVertices(partition, name) for name in types]
+
+    def checked(seeds: Rows, epoch: int, step: int) -> SampledArrays:
+        numbers, within = partition._rows_by_type.locate(seeds)
+        of_types = [within[numbers == number] for number in range(len(types))]
+        sample = custom(of_types, epoch, step)
+        refuse_other_types(sample, len(types), len(relations))
+        refuse_broken_by_type(sample, of_types, hops, types, relations)
+        ids = [of.ids_of(rows) for of, rows in zip(vertices, sample.rows, strict=True)]
+        found: SampledArrays = Sample(**{**entries_of(sample), "n_id": ids})
+        return found
 
     return checked
 

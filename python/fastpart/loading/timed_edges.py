@@ -10,12 +10,13 @@ import numpy.typing as npt
 
 from ..core.pairs import Keys, keys_of, mixed
 from ..errors import ParameterError, arg
+from ..graphs.splits import NO_TIME
 from ..partitions.loader_options import TemporalOptions
 from ..partitions.part_rows import TypeData
 from ..partitions.partition import VertexPartition
 from ..partitions.parts import VertexPartData
 from ..partitions.seeds import owner_of
-from ..partitions.temporal import NO_TIME, given_times_of, refuse_other_times
+from ..partitions.temporal import given_times_of, refuse_other_times
 from ..partitions.types import ONLY_RELATION
 
 Ids = npt.NDArray[np.int64]
@@ -95,9 +96,7 @@ def _of_pairs(sources: Ids, targets: Ids, times: Ids, pairs: Ids) -> Ids:
 class EarlierVertices:
     """The vertices in the order of their times, to take negatives from those that were there before an edge."""
 
-    def __init__(
-        self, parts: Sequence[VertexPartData | TypeData], vertices: range, with_sources: bool = True
-    ) -> None:
+    def __init__(self, parts: Sequence[TypeData], vertices: range, with_sources: bool = True) -> None:
         times, self._first = np.empty(len(vertices), np.int64), vertices.start
         for part in parts:
             assert part.times is not None
@@ -107,11 +106,6 @@ class EarlierVertices:
         self._place = np.empty_like(self._order)
         self._place[self._order] = np.arange(len(times))
         self._sorted = times[self._order]
-
-    @classmethod
-    def of_all(cls, partition: VertexPartition) -> EarlierVertices:
-        """Return all vertices of a graph without types."""
-        return cls(list(partition.parts), range(len(partition)))
 
     def others(self, random: Keys, sources: Ids, targets: Ids, before: Ids | None) -> Ids:
         """Return vertices from random numbers: each that was there before, but the two of its pair, alike.

@@ -68,7 +68,7 @@ def engine_of(cluster: str | Engine, shared: Path) -> Engine:
 
 def connected(cluster: str) -> Engine:
     """Return the engine of a cluster that runs, to which this process then is connected."""
-    from ..graphs.ingest.tables.cloud import needed  # with which much more would be imported
+    from ..graphs.ingest.tables.listing import needed  # with which much more would be imported
 
     needed("ray", "ray", "cluster=")
     from . import checking

@@ -31,7 +31,7 @@ from ..core.outputs import Owner
 from ..core.parameters import StrPath, integer, path, regular, shown
 from ..core.parsing import damaged, is_intact, json_object, with_checksum
 from ..errors import EdgeFileChangedError, GraphFormatError, ParameterError
-from ..graphs.converted import is_url
+from ..graphs.files import is_url
 from ..graphs.graph import Graph
 from ..graphs.opening import open_graph
 from .engine import Program, Threads

@@ -12,9 +12,9 @@ from .. import _core
 from ..core.frames import pl
 from ..core.inputs import SPLITS
 from ..core.options import RunOptions
+from ..graphs.given_splits import of_type
 from ..graphs.graph import Graph
 from ..graphs.types import Relation, TypedRanges, VertexType
-from ..graphs.vertex_splits import of_type
 from ..partitions.partition import Partition
 from .ratios import Shares, balance_of, ratio
 

@@ -20,10 +20,9 @@ from ..core.options import Options, RunOptions, run_options, with_options
 from ..core.parameters import StrPath, parts
 from ..core.protocols import Assignment
 from ..errors import ParameterError
-from ..graphs.graph import Graph
+from ..graphs.given_splits import typed_splits
+from ..graphs.graph import Graph, weighted_by_relation
 from ..graphs.opening import open_graph
-from ..graphs.relation_weights import weighted_by_relation
-from ..graphs.vertex_splits import typed_splits
 from ..machines.engine import Engine
 from ..machines.partitioning import Place
 from ..machines.starting import at_place

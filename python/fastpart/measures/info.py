@@ -114,7 +114,7 @@ def info(
     >>> import tempfile
     >>> p = fp.partition(np.array([[0, 1], [1, 2]]), k=2)
     >>> parts = tempfile.mkdtemp()
-    >>> p.save(f"{parts}/parts")
+    >>> stored = p.save(f"{parts}/parts")
     >>> fp.info(f"{parts}/parts")["parts"][0]["vertices"] > 0
     True
     """

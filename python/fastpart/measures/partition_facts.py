@@ -23,10 +23,9 @@ _EDGE_ROWS = [
     ("features", "edge_features"),
     ("labels", EDGE_LABELS),
     (_LABEL_SPLITS, EDGE_LABEL_SPLITS),
-    ("splits", "edge_splits"),
-    ("times", "edge_times"),
+    ("times", "times"),
 ]
-"""What rows are called here, and in a manifest."""
+"""What rows are called here, and in the entry of a type or relation of a manifest."""
 
 _LETTERS = 24
 """Most letters of the value of a parameter that are shown."""
@@ -177,10 +176,13 @@ def _data(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     if "directedness" not in manifest:
         return {}
     types = manifest.get("types", [{**manifest, "name": "vertices"}])
-    relations = manifest.get("relations", [{**manifest, "name": "edges"}])
-    return {each["name"]: {"count": each["n"], **_described(each, _ROWS)} for each in types} | {
-        each["name"]: {"count": each["m"], **_described(each, _EDGE_ROWS)} for each in relations
-    }
+    edges = {**manifest, "name": "edges", "times": manifest.get("edge_times")}
+    found = {each["name"]: {"count": each["n"], **_described(each, _ROWS)} for each in types}
+    for each in manifest.get("relations", [edges]):
+        found[each["name"]] = {"count": each["m"], **_described(each, _EDGE_ROWS)}
+    if (splits := manifest.get("edge_splits")) is not None:  # of all relations together
+        found.setdefault("edges", {"count": manifest["m"]})["splits"] = splits
+    return found
 
 
 def _described(entries: Mapping[str, Any], names: Iterable[tuple[str, str]]) -> dict[str, Any]:

@@ -18,9 +18,9 @@ from ..core.options import Options, RunOptions, run_options, with_options
 from ..core.parameters import sized
 from ..core.protocols import tables
 from ..errors import MemoryBudgetError, ParameterError, arg
+from ..graphs.given_splits import of_type, splits_by_type, typed_splits
 from ..graphs.graph import Graph
 from ..graphs.opening import open_graph
-from ..graphs.vertex_splits import of_type, splits_by_type, typed_splits
 from ..partitions.loader_options import EpochOptions, Fanouts
 from ..partitions.part_rows import typed_of
 from ..partitions.partition import (
@@ -120,7 +120,7 @@ class Traffic:
 def predict_traffic(
     partition: Any,
     fanouts: Fanouts,
-    batch_size: int = 1024,
+    batch_size: int = 1000,
     *,
     cache: float | str = 0.1,
     graph: Any = None,
@@ -146,8 +146,7 @@ def predict_traffic(
         all. In a graph with types, so many of each relation. A mapping has a sequence for each relation, by its name or
         as ``("paper", "cites", "paper")``. It leaves out those that are not sampled.
     batch_size : int
-        Seeds of a step on all ranks. The default is the one of the loader. For :func:`fastpart.train.sampled` with its
-        default pass 1000.
+        Seeds of a step on all ranks, by default as many as the loader and :func:`fastpart.train.sampled` take.
     cache : float or str
         Rows of other parts that each part keeps: a share of its own rows, from 0 to 1, or memory with its unit, such as
         "200M". They are those that it needs most often. 0 keeps none. Rows of several types are kept by how often they

@@ -17,7 +17,7 @@ _TYPES = {
     "number": ("float", "float"),
     "integer": ("int", "int"),
     "flag": ("bool", "bool"),
-    "seed": ("int | None", "int, optional"),
+    "seed": ("int", "int"),
     "integers": ("Sequence[int]", "list of int"),
     "numbers": ("Sequence[float]", "list of float"),
     "splits": ("Any", "mapping or path of a .npz"),
@@ -93,11 +93,6 @@ def _start(algorithm: _core.Algorithm) -> _core.Field | None:
     return next((field for field in algorithm.fields if field.kind == "partition"), None)
 
 
-def _is_of_another_graph(algorithm: _core.Algorithm) -> bool:
-    """Return whether the graph is not that of the partition to begin with."""
-    return algorithm.name == "update"
-
-
 def signature(algorithm: _core.Algorithm) -> Signature:
     """Return the signature of its function. Annotations are text."""
     start = _start(algorithm)
@@ -113,13 +108,11 @@ def signature(algorithm: _core.Algorithm) -> Signature:
         named.append(("on_infeasible", words(["warn", "error"]), "warn"))
     if "edges" in algorithm.of:
         named.append(("out", "StrPath | None", None))
+    second = (start.name, _TYPES[start.kind][0]) if start else ("k", "int")
     first = [
-        Parameter("graph", Parameter.POSITIONAL_OR_KEYWORD, annotation="Any"),
-        Parameter("k", Parameter.POSITIONAL_OR_KEYWORD, annotation="int"),
+        Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, annotation=annotation)
+        for name, annotation in (("graph", "Any"), second)
     ]
-    if start:
-        partition = Parameter(start.name, Parameter.POSITIONAL_OR_KEYWORD, annotation=_TYPES[start.kind][0])
-        first = [partition, first[0] if _is_of_another_graph(algorithm) else first[0].replace(default=None)]
     rest = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
         for name, annotation, default in named
@@ -147,14 +140,11 @@ def document(algorithm: _core.Algorithm) -> str:
     )
     lines = [head.rstrip(), "", weights, "", "Parameters", "----------"]
     start = _start(algorithm)
+    lines += _entry("graph", "path, array or Graph", "What :func:`open_graph` accepts.")
     if start:
         lines += _documented_entry(start)
-        known = ("path, array or Graph, optional", " Default: the graph that the partition was made from.")
-        accepted, default = ("path, array or Graph", "") if _is_of_another_graph(algorithm) else known
-        lines += _entry("graph", accepted, f"What :func:`open_graph` accepts.{default}")
         lines += _entry("k", "int, optional", "Number of parts. Default: that of the partition.")
     else:
-        lines += _entry("graph", "path, array or Graph", "What :func:`open_graph` accepts.")
         lines += _entry(
             "k",
             "int",

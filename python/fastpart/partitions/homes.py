@@ -64,8 +64,8 @@ def home_parts(
     >>> fp.evaluate(bow_tie, by_vertex).summary["halo_rf"][0]
     1.6
     >>> folder = pathlib.Path(tempfile.mkdtemp()) / "parts"
-    >>> by_vertex.save(folder, graph=bow_tie)
-    >>> fp.open_partition(folder).parts[1].vertices
+    >>> stored = by_vertex.save(folder, graph=bow_tie)
+    >>> stored.parts[1].vertices
     array([3, 4, 2])
     """
     if isinstance(edge_partition, str | bytes | os.PathLike):

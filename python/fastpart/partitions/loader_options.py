@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from ..core import parameters
 from ..core.cache_size import CacheSize
-from ..core.option_groups import Accepts, Count, OptionGroup, Size, Within
+from ..core.option_groups import Accepts, Count, OptionGroup, Seed, Size, Within
 from ..core.options import RunOptions
 from ..core.parameters import CacheCriterion, NegativeRule, RowsIo
 
@@ -22,10 +22,6 @@ EdgeKey = tuple[str, str, str]
 """Type of the sources, name of the relation, and type of the targets, as PyG writes it."""
 
 Fanouts = Sequence[int] | Mapping[str, Sequence[int]] | Mapping[EdgeKey, Sequence[int]]
-
-
-def _seed(name: str, value: Any) -> int:
-    return parameters.seed(value)
 
 
 def _cache(name: str, value: Any) -> CacheSize | None:
@@ -46,7 +42,7 @@ class SeedOptions(OptionGroup):
         Leave out the last step if it has fewer than ``batch_size`` seeds.
     """
 
-    batch_size: Count = 1024
+    batch_size: Count = 1000
     shuffle: bool | None = None
     drop_last: bool = False
 
@@ -86,7 +82,7 @@ class SamplingOptions(OptionGroup):
 
     sampling: Sampling = "uniform"
     weights: Any = None
-    seed: Annotated[int, Accepts(int | None, _seed)] = 0
+    seed: Seed = 0
     merged: bool = False
 
 
@@ -169,7 +165,8 @@ class MakingOptions(OptionGroup):
     neighbourhood : callable, optional
         A sampler of your own, for ``scheduled=True``: ``neighbourhood(seeds, epoch, step)`` gets the rows of the
         seeds, as in ``Batch.rows``, and returns a :class:`fastpart.loading.Sample` with a hop for each of
-        ``fanouts``. Several threads call it. It is for graphs without types.
+        ``fanouts``. Several threads call it. In a graph with types it gets the rows of the seeds of each type, and all
+        fields of the sample are lists, by type or relation.
     trace : fastpart.loading.Trace, optional
         Gets who did what when, for ``scheduled=True``. ``trace.save("trace.json")`` writes it for Chrome's trace
         viewer.

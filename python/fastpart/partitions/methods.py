@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from ..core.calls import called_well
 from ..core.options import taking
@@ -33,7 +33,7 @@ class Savable:
         shared: StrPath | None = None,
         overwrite: bool = False,
         options: SaveOptions,
-    ) -> None:
+    ) -> Self:
         """Write the partition atomically: the file or directory appears whole, or the old one stays.
 
         Parameters
@@ -110,6 +110,12 @@ class Savable:
         threads, tmp_dir, progress, memory_limit
             As in :class:`fastpart.Options`.
 
+        Returns
+        -------
+        VertexPartition or EdgePartition
+            The partition in the directory, as :func:`open_partition` opens it: with its parts and their data. This
+            partition itself if ``out`` is a file.
+
         Raises
         ------
         ParameterError
@@ -147,16 +153,16 @@ class Savable:
         >>> p = fp.spring(graph, k=2)
         >>> folder = pathlib.Path(tempfile.mkdtemp())
         >>> p.save(folder / "part.npy")
-        >>> p.save(folder / "parts", features=np.eye(6, dtype=np.float32))
-        >>> loaded = fp.open_partition(folder / "parts", graph=graph)
-        >>> loaded
         <VertexPartition: spring, k=2, 6 vertices, loads 3..3>
-        >>> loaded.parts[1].features.argmax(axis=1)
+        >>> stored = p.save(folder / "parts", features=np.eye(6, dtype=np.float32))
+        >>> stored
+        <VertexPartition: spring, k=2, 6 vertices, loads 3..3>
+        >>> stored.parts[1].features.argmax(axis=1)
         array([3, 4, 5])
         """
         from ..store.saving import save_at
 
-        save_at(self, out, graph, cluster, shared, overwrite, options)
+        return save_at(self, out, graph, cluster, shared, overwrite, options)
 
 
 class Loadable(StoredGraph):
@@ -231,11 +237,10 @@ class Loadable(StoredGraph):
         >>> import fastpart as fp, numpy as np, tempfile
         >>> ring = np.array([[v, (v + 1) % 6] for v in range(6)])
         >>> folder = tempfile.mkdtemp() + "/parts"
-        >>> fp.VertexPartition([0, 0, 0, 1, 1, 1], k=2).save(
+        >>> stored = fp.VertexPartition([0, 0, 0, 1, 1, 1], k=2).save(
         ...     folder, graph=ring, features=np.eye(6, dtype=np.float32), labels=[0, 1, 0, 1, 0, 1],
         ...     splits={"train": [0, 1, 4, 5]},
         ... )
-        >>> stored = fp.open_partition(folder, of="vertices")
         >>> for batch in stored.loader("train", fanouts=[2, 2], batch_size=2):  # doctest: +SKIP
         ...     print(batch, batch.x.shape, batch.y)
         <Batch: 2 of 2 seeds, 12 nodes, 12 edges> torch.Size([12, 6]) tensor([0, 1])
@@ -316,10 +321,9 @@ class Loadable(StoredGraph):
         >>> import fastpart as fp, numpy as np, tempfile
         >>> ring = np.array([[v, (v + 1) % 6] for v in range(6)])
         >>> folder = tempfile.mkdtemp() + "/parts"
-        >>> fp.VertexPartition([0, 0, 0, 1, 1, 1], k=2).save(
+        >>> stored = fp.VertexPartition([0, 0, 0, 1, 1, 1], k=2).save(
         ...     folder, graph=ring, features=np.eye(6, dtype=np.float32), splits={"train": [0, 1, 4, 5]}
         ... )
-        >>> stored = fp.open_partition(folder, of="vertices")
         >>> stored.plan(2, fanouts=[2], batch_size=2, pack=folder + ".plan")  # doctest: +ELLIPSIS
         <Plan: 2 epochs, 16 rows, 16 from the disk, packed in ...>
         """
@@ -397,8 +401,7 @@ class Loadable(StoredGraph):
         >>> ring = np.array([[v, (v + 1) % 60] for v in range(60)])
         >>> splits = fp.split_edges(ring)
         >>> folder = tempfile.mkdtemp() + "/parts"
-        >>> fp.spring(splits.graph, k=2).save(folder, graph=splits.graph, edge_splits=splits)
-        >>> stored = fp.open_partition(folder, of="vertices")
+        >>> stored = fp.spring(splits.graph, k=2).save(folder, graph=splits.graph, edge_splits=splits)
         >>> for batch in stored.link_loader(fanouts=[2, 2], batch_size=32):  # doctest: +SKIP
         ...     print(batch, batch.edge_label_index.shape)
         <LinkBatch: 32 of 32 edges, 64 pairs, 171 nodes, 117 edges> torch.Size([2, 64])
@@ -414,7 +417,7 @@ class Loadable(StoredGraph):
         cache: float | str = 0.1,
         *,
         fanouts: Fanouts,
-        batch_size: int = 1024,
+        batch_size: int = 1000,
         cache_by: CacheCriterion = "access",
         input: str | None = None,
     ) -> None:
@@ -445,8 +448,9 @@ class Loadable(StoredGraph):
         >>> import fastpart as fp, numpy as np, tempfile
         >>> ring = np.array([[v, (v + 1) % 6] for v in range(6)])
         >>> folder = tempfile.mkdtemp() + "/parts"
-        >>> fp.VertexPartition([0, 0, 0, 1, 1, 1], k=2).save(folder, graph=ring, splits={"train": [0, 1, 4, 5]})
-        >>> fp.open_partition(folder, of="vertices").save_cache(0.4, fanouts=[2])
+        >>> p = fp.VertexPartition([0, 0, 0, 1, 1, 1], k=2)
+        >>> stored = p.save(folder, graph=ring, splits={"train": [0, 1, 4, 5]})
+        >>> stored.save_cache(0.4, fanouts=[2])
         >>> np.load(folder + "/part-00000/cache_ids.npy")
         array([5])
         """

@@ -1,6 +1,6 @@
 # Written by `make stubs`. Do not edit.
 from collections.abc import Callable
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, Self, Unpack
 
 from fastpart.core.options import Options
 from fastpart.core.parameters import CacheCriterion, FeatureDtype, NegativeRule, RowsIo, StrPath
@@ -36,7 +36,7 @@ class Savable:
         edge_splits: Any = None,
         restore: Any = None,
         **options: Unpack[Options],
-    ) -> None: ...
+    ) -> Self: ...
 
 class Loadable(StoredGraph):
     def loader(
@@ -46,12 +46,12 @@ class Loadable(StoredGraph):
         fanouts: Fanouts,
         input: str | None = None,
         plan: StrPath | None = None,
-        batch_size: int = 1024,
+        batch_size: int = 1000,
         shuffle: bool | None = None,
         drop_last: bool = False,
         sampling: Literal["uniform", "weighted", "labor"] = "uniform",
         weights: Any = None,
-        seed: int | None = 0,
+        seed: int = 0,
         merged: bool = False,
         temporal: Literal["uniform", "last"] | None = None,
         input_time: Any = None,
@@ -81,12 +81,12 @@ class Loadable(StoredGraph):
         workers: int = 1,
         memory: int | str | None = None,
         pack: StrPath | None = None,
-        batch_size: int = 1024,
+        batch_size: int = 1000,
         shuffle: bool | None = None,
         drop_last: bool = False,
         sampling: Literal["uniform", "weighted", "labor"] = "uniform",
         weights: Any = None,
-        seed: int | None = 0,
+        seed: int = 0,
         merged: bool = False,
         temporal: Literal["uniform", "last"] | None = None,
         input_time: Any = None,
@@ -102,12 +102,12 @@ class Loadable(StoredGraph):
         num_negatives: int = 1,
         hard_negatives: Any = None,
         num_hard_negatives: int = 8,
-        batch_size: int = 1024,
+        batch_size: int = 1000,
         shuffle: bool | None = None,
         drop_last: bool = False,
         sampling: Literal["uniform", "weighted", "labor"] = "uniform",
         weights: Any = None,
-        seed: int | None = 0,
+        seed: int = 0,
         merged: bool = False,
         temporal: Literal["uniform", "last"] | None = None,
         input_time: Any = None,
@@ -132,7 +132,7 @@ class Loadable(StoredGraph):
         cache: float | str = 0.1,
         *,
         fanouts: Fanouts,
-        batch_size: int = 1024,
+        batch_size: int = 1000,
         cache_by: CacheCriterion = "access",
         input: str | None = None,
     ) -> None: ...

@@ -18,12 +18,10 @@ from ..core.parameters import StrPath
 from ..core.parsing import mapped
 from ..core.protocols import facts
 from ..errors import ParameterError
-from ..graphs.convert import refuse_input
-from ..graphs.convert import weights as record_weights
+from ..graphs.convert import refuse_input, write_weights
 from ..graphs.graph import Graph
 from ..graphs.opening import open_graph
-from ..graphs.sidecars import Sidecar
-from ..graphs.staging import RAW, beside, staged
+from ..graphs.sidecars import RAW, Sidecar, beside, staged
 from .partition import VertexPartition
 from .partitioners.refining import start_of
 
@@ -135,7 +133,7 @@ def order(
     *,
     out: StrPath,
     k: int | None = None,
-    seed: int | None = 0,
+    seed: int = 0,
     **options: Unpack[Options],
 ) -> Ordering:
     """Write the graph with its vertices in an order that keeps clusters side by side.
@@ -161,7 +159,7 @@ def order(
     k : int, optional
         Number of parts. Default: that of the partition. An array, or a file that does not say it, needs it.
     seed : int, optional
-        Seed of the clusters, 0 to 2**64 - 1. None is 0.
+        Seed of the clusters, 0 to 2**64 - 1.
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`.
 
@@ -216,7 +214,7 @@ def order(
         ordered_by = _ordered if given.types is None else _ordered_by_type
         first, result = ordered_by(given, file, parts, k, seed, run)
         written, weights = result.graph, given._weights
-        description = None if weights is None else record_weights.write(weights, file, run)
+        description = None if weights is None else write_weights(weights, file, run)
         Sidecar(
             "u32", written.n, written.m, given.directedness, written.checksum, description, typed=given._typed
         ).write(file)

@@ -328,8 +328,8 @@ class PartData(VertexRows, EdgeRows):
         --------
         >>> import fastpart as fp, numpy as np, tempfile
         >>> folder = tempfile.mkdtemp() + "/parts"
-        >>> fp.VertexPartition([0, 0, 1], k=2).save(folder, graph=np.array([[0, 1], [1, 2]]))
-        >>> part = fp.open_partition(folder).parts[0]
+        >>> stored = fp.VertexPartition([0, 0, 1], k=2).save(folder, graph=np.array([[0, 1], [1, 2]]))
+        >>> part = stored.parts[0]
         >>> part.in_edges()
         (array([1, 0, 2]), array([0, 1, 1]), array([2, 0, 3]))
         """
@@ -358,8 +358,8 @@ class PartData(VertexRows, EdgeRows):
         --------
         >>> import fastpart as fp, numpy as np, tempfile
         >>> folder = tempfile.mkdtemp() + "/parts"
-        >>> fp.VertexPartition([0, 0, 1], k=2).save(folder, graph=np.array([[0, 1], [1, 2]]))
-        >>> fp.open_partition(folder).parts[0].in_neighbours(1)
+        >>> stored = fp.VertexPartition([0, 0, 1], k=2).save(folder, graph=np.array([[0, 1], [1, 2]]))
+        >>> stored.parts[0].in_neighbours(1)
         array([0, 2])
         """
         row = parameters.integer("v", v, 0, self.num_rows - 1) if local else self._row(v)

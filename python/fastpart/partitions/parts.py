@@ -42,8 +42,8 @@ class VertexPartData(PartData):
     >>> import fastpart as fp, numpy as np, tempfile
     >>> folder = tempfile.mkdtemp() + "/parts"
     >>> path_of_four = np.array([[0, 1], [1, 2], [2, 3]])
-    >>> fp.VertexPartition([0, 0, 1, 1], k=2).save(folder, graph=path_of_four, labels=[5, 6, 7, 8])
-    >>> part = fp.open_partition(folder).parts[1]
+    >>> stored = fp.VertexPartition([0, 0, 1, 1], k=2).save(folder, graph=path_of_four, labels=[5, 6, 7, 8])
+    >>> part = stored.parts[1]
     >>> part
     <VertexPartData 1: 2 inner and 1 halo vertices, 3 in-edges>
     >>> part.inner, part.halo, part.halo_parts, part.labels
@@ -295,8 +295,8 @@ class EdgePartData(PartData):
     >>> import fastpart as fp, numpy as np, tempfile
     >>> folder = tempfile.mkdtemp() + "/parts"
     >>> path_of_three = np.array([[0, 1], [1, 2]])
-    >>> fp.EdgePartition([0, 1], k=2).save(folder, graph=path_of_three)
-    >>> first, second = fp.open_partition(folder).parts
+    >>> stored = fp.EdgePartition([0, 1], k=2).save(folder, graph=path_of_three)
+    >>> first, second = stored.parts
     >>> first.vertices, second.vertices
     (array([0, 1]), array([1, 2]))
     >>> first.root, first.send(1), second.recv(0)

@@ -18,6 +18,7 @@ from .partition import VertexPartition
 from .types import ONLY_TYPE, entry_of_type, of_type, type_names, types_with
 
 Ids = npt.NDArray[np.int64]
+RowIds = npt.NDArray[np.uint32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,3 +287,44 @@ def given_rank(rank: int | None, world_size: int | None) -> tuple[int, int] | No
         return None
     size = parameters.integer("world_size", world_size, 1, 2**31 - 1)
     return parameters.integer("rank", rank, 0, size - 1), size
+
+
+class TypeVertices:
+    """The vertices of one or several types: part after part, and type after type within a part.
+
+    Attributes
+    ----------
+    starts : numpy.ndarray
+        int64: first row of each part among those of the types, and their number.
+    firsts : numpy.ndarray
+        int64: row of the first vertex of each type in each part, among all rows of the topology.
+    """
+
+    def __init__(self, partition: VertexPartition, *names: str) -> None:
+        self._topology, self._names = partition._topology, names
+        of = [of_type(partition, name) for name in names]
+        inside = np.array([[part.first_inner for part in each] for each in of], np.int64)
+        sizes = np.array([[part.num_inner for part in each] for each in of], np.int64)
+        self.firsts = (self._topology.starts[:-1] + inside).T.ravel()
+        self._starts = np.concatenate(([0], np.cumsum(sizes.T)))  # of each type in each part
+        self.starts = self._starts[:: len(names)]
+        self._of_types = np.pad(np.cumsum(sizes, axis=1), ((0, 0), (1, 0)))  # of each part within the type
+
+    def ids_of(self, rows: RowIds) -> Ids:
+        """Return the id of the vertex of each row."""
+        of = owner_of(rows, self._starts)
+        return self._topology.ids_of((rows - self._starts[of] + self.firsts[of]).astype(np.uint32))
+
+    def rows_of(self, name: str, rows: RowIds) -> RowIds:
+        """Return the rows here of vertices of a type, given those among all vertices of the type."""
+        number = self._names.index(name)
+        starts = self._of_types[number]
+        moved = self._starts[number : -1 : len(self._names)] - starts[:-1]
+        moved_rows: RowIds = (rows + moved[owner_of(rows, starts)]).astype(np.uint32)
+        return moved_rows
+
+    def within(self, name: str, part: int) -> slice:
+        """Return where the rows of a type are among those of a part."""
+        number = part * len(self._names) + self._names.index(name)
+        start, stop = self._starts[number : number + 2] - self.starts[part]
+        return slice(int(start), int(stop))

@@ -9,14 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import ParameterError, arg
+from ..graphs.splits import NO_TIME
 from .loader_options import TemporalOptions
 from .partition import VertexPartition
 from .seeds import Seeds, seeds_of
 
 Ids = npt.NDArray[np.int64]
-
-NO_TIME = np.iinfo(np.int64).min
-"""Stands for no time in a directory."""
 
 
 def loaded_seeds(

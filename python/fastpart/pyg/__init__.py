@@ -118,8 +118,8 @@ def sampler(partition: VertexPartition, fanouts: Fanouts, *, options: SamplingOp
     >>> from torch_geometric.loader import NodeLoader
     >>> ring = np.array([[v, (v + 1) % 6] for v in range(6)])
     >>> folder = tempfile.mkdtemp() + "/parts"
-    >>> fp.VertexPartition([0, 0, 0, 1, 1, 1], k=2).save(folder, graph=ring, features=np.eye(6, dtype=np.float32))
-    >>> stored = fp.open_partition(folder, of="vertices")
+    >>> p = fp.VertexPartition([0, 0, 0, 1, 1, 1], k=2)
+    >>> stored = p.save(folder, graph=ring, features=np.eye(6, dtype=np.float32))
     >>> loader = NodeLoader(
     ...     (fp.pyg.feature_store(stored), fp.pyg.graph_store(stored)),
     ...     node_sampler=fp.pyg.sampler(stored, [2, 2]),

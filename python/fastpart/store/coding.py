@@ -18,7 +18,7 @@ from ..core.parameters import FeatureDtype
 from ..core.rows import Array, Rows
 from ..core.standardising import Numbers, standardised
 from ..errors import ParameterError, arg
-from ..graphs.embedded_columns import Embedded
+from ..graphs.graph_directory import Embedded
 from ..partitions.coding import SCALE_BYTES, Codes, Coding, Floats, Scale, row_dtype
 
 LARGEST_ERROR = 0.02

@@ -16,8 +16,8 @@ from ..core.outputs import held
 from ..core.rows import Rows, rows_of
 from ..core.vertex_rows import rows_of_records, rows_of_vertices
 from ..errors import FastpartError, ParameterError
-from ..graphs.embedded_columns import embedded_beside
-from ..graphs.held_out import Pairs
+from ..graphs.given_splits import Pairs
+from ..graphs.graph_directory import embedded_beside
 from ..graphs.types import TypedRanges
 from ..partitions.saved import SavedData
 from .coding import Features, stored_features
@@ -97,7 +97,7 @@ class Given:
         """Open the data of each type and relation. Without types, the graph has one of each."""
         pairs = self._given.edge_splits
         held_out = None if pairs is None else held_out_of(pairs, n, typed)
-        since = None if pairs is None or typed else held_out_from(pairs)
+        since = None if pairs is None else held_out_from(pairs)
         ranges = typed or TypedRanges.without_names(n, m, "directed")
         of_types, of_relations = dict[str, Data](), dict[str, Data]()
         for each in ranges.types:

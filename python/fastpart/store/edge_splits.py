@@ -14,7 +14,7 @@ from ..core.inputs import arrays_of
 from ..core.pairs import keys_of
 from ..core.parsing import named
 from ..errors import ParameterError
-from ..graphs.held_out import Facts, Known, Pairs, pairs_of
+from ..graphs.given_splits import Facts, Known, Pairs, pairs_of
 from ..graphs.splits import EdgeSplits
 from ..graphs.types import TypedRanges
 from ..partitions.parts import Parts, VertexPartData

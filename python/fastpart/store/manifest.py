@@ -17,7 +17,7 @@ from ..core.outputs import replaceable
 from ..core.parameters import choice, integer, shown
 from ..core.parsing import conform, json_object, with_checksum
 from ..errors import FastpartError, GraphFormatError, ParameterError
-from ..graphs.embedded_columns import EmbeddedColumn, embedded_in
+from ..graphs.graph_directory import EmbeddedColumn, embedded_in
 from ..graphs.sidecars import Companion
 from ..graphs.types import RelationEntry, TypedRanges, TypeEntry
 from ..partitions.part_files import MANIFEST, coded_type, row_type

@@ -23,7 +23,7 @@ from ..core.outputs import new_folder
 from ..core.parameters import shown
 from ..errors import FastpartError, ParameterError
 from ..graphs.graph import Graph
-from ..graphs.staging import beside
+from ..graphs.sidecars import beside
 from ..partitions.part_files import MANIFEST
 from ..partitions.partition import Partition
 from .directory import identity

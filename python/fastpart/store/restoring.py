@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,13 +18,12 @@ from .. import _core
 from ..core import parameters
 from ..core.frames import before_polars_threads, pl
 from ..core.options import Options, with_options
-from ..core.outputs import Owner, new_folder, replaceable
+from ..core.outputs import Owner, folder_beside, output_folder
 from ..core.parameters import StrPath, regular, shown
 from ..core.parsing import damaged, mapped
 from ..core.protocols import Assignment
 from ..errors import ParameterError
 from ..graphs.graph_directory import GraphDirectory
-from ..graphs.staging import beside
 from ..graphs.tables import write_table
 from ..partitions.partition import EdgePartition
 from .loading import open_partition
@@ -48,6 +47,7 @@ def restore(
     graph: Any,
     column: str | None = None,
     of_type: str | None = None,
+    of_relation: str | None = None,
     overwrite: bool = False,
     **options: Unpack[Options],
 ) -> pl.DataFrame: ...
@@ -59,6 +59,7 @@ def restore(
     graph: Any,
     column: str | None = None,
     of_type: str | None = None,
+    of_relation: str | None = None,
     overwrite: bool = False,
     **options: Unpack[Options],
 ) -> Path: ...
@@ -70,10 +71,11 @@ def restore(
     graph: Any,
     column: str | None = None,
     of_type: str | None = None,
+    of_relation: str | None = None,
     overwrite: bool = False,
     **options: Unpack[Options],
 ) -> pl.DataFrame | Path:
-    """Give a result of vertices back with the ids that the tables of :func:`ingest` had.
+    """Give a result of vertices or edges back with the ids that the tables of :func:`ingest` had.
 
     Parameters
     ----------
@@ -90,6 +92,9 @@ def restore(
         a clustering, else "value".
     of_type : str, optional
         The type of the vertices, if the result is of one type only, as predictions over a typed graph are.
+    of_relation : str, optional
+        The relation, if the result is an array with a row for each of its records, such as the predictions of a model
+        of edges.
     overwrite : bool
         Replace a folder of restored tables also if these have another column.
     threads, tmp_dir, progress, memory_limit
@@ -101,7 +106,8 @@ def restore(
         The table, or ``out``. Its columns are ``type`` (if there are several types in one table), ``id`` with the type
         that it had in the tables, and the result: a number, or an array of a fixed width. Codes of classes also get the
         column ``label`` with the value of the table, if its labels were text. Rows are in the order of the vertices:
-        sorted by type and id.
+        sorted by type and id. With ``of_relation`` the columns ``source`` and ``target`` take the place of ``id``, and
+        rows are in the order of the records.
 
     Raises
     ------
@@ -113,7 +119,8 @@ def restore(
 
     Notes
     -----
-    Only a batch of rows is in memory at a time, if ``out`` is given.
+    Only a batch of rows is in memory at a time, if ``out`` is given. With ``of_relation``, memory also holds the ids of
+    the types of both ends.
 
     Examples
     --------
@@ -129,17 +136,22 @@ def restore(
     parameters.flag("overwrite", overwrite)
     directory = GraphDirectory.of(graph)
     found = _Result.of(result, column, options)
-    if of_type is not None and of_type not in directory.types:
-        raise ParameterError(f"of_type: {of_type!r} is none of the types {', '.join(directory.types)}")
-    found = replace(found, of_type=of_type)
-    expected = directory.num_vertices if of_type is None else directory.types[of_type]
+    if of_type is not None and of_relation is not None:
+        raise ParameterError("of_relation: a result is of vertices or of edges. Leave out this or of_type")
+    found, expected, what = replace(found, of_type=of_type), directory.num_vertices, "vertices"
+    if of_type is not None:
+        expected, what = _known("of_type", of_type, directory.types, "types"), f"vertices of {of_type!r}"
+    elif of_relation is not None:
+        relation = _known("of_relation", of_relation, directory.relations, "relations")
+        expected, what = relation["m"], f"records of {of_relation!r}"
+        found = replace(found, of_relation=of_relation)
     if len(found.values) != expected:
         raise ParameterError(
-            f"result: {len(found.values):,} rows, but {shown(directory.path)} has {expected:,} vertices"
-            f"{'' if of_type is None else ' of ' + repr(of_type)}. Pass the graph of this result"
+            f"result: {len(found.values):,} rows, but {shown(directory.path)} has {expected:,} {what}. Pass the graph "
+            "of this result"
         )
     target = None if out is None else parameters.path("out", out)
-    several = len(directory.types) > 1 and of_type is None
+    several = len(directory.types) > 1 and of_type is None and of_relation is None
     in_folder = target is not None and target.suffix == "" and several
     _refuse_taken(directory, found, several and not in_folder)
     before_polars_threads("restore")
@@ -156,9 +168,16 @@ def restore(
     return target
 
 
+def _known(parameter: str, name: str, known: Mapping[str, Any], what: str) -> Any:
+    """Return what a directory says of a type or relation."""
+    if name not in known:
+        raise ParameterError(f"{parameter}: {name!r} is none of the {what} {', '.join(known)}")
+    return known[name]
+
+
 @dataclass(frozen=True)
 class _Result:
-    """One row per vertex, and how its columns are called."""
+    """One row per vertex or record, and how its columns are called."""
 
     values: Values
     column: str
@@ -166,6 +185,8 @@ class _Result:
     """Whether numbers may be codes of classes."""
     of_type: str | None = None
     """The type of the vertices, if they are of one type only."""
+    of_relation: str | None = None
+    """The relation of the records. None: rows are of vertices."""
 
     @classmethod
     def of(cls, result: Any, column: str | None, options: Any) -> _Result:
@@ -175,7 +196,7 @@ class _Result:
         if isinstance(result, str | bytes | os.PathLike):
             file = parameters.path("result", result)
             if file.suffix == ".npy":
-                values = mapped(file, "not a .npy of one row per vertex")
+                values = mapped(file, "not a .npy of one row per vertex or record")
                 return cls(_checked(values), column or "value", True)
             result = open_partition(file, **options)
         if isinstance(result, EdgePartition):
@@ -216,43 +237,82 @@ def _dtype(block: Values) -> Any:
 def _checked(values: Values) -> Values:
     if values.ndim not in (1, 2) or values.dtype.kind not in "biuf":
         raise ParameterError(
-            f"result: expected one number or one row of numbers per vertex, got shape {values.shape} of {values.dtype}"
+            "result: expected one number or one row of numbers per vertex or record, got shape "
+            f"{values.shape} of {values.dtype}"
         )
     return values
 
 
+def _labels(directory: GraphDirectory, found: _Result, only: str | None) -> dict[str, list[Any] | None]:
+    """Return the values of the classes of each type of a table, or of its relation."""
+    if found.of_relation is not None:
+        return {found.of_relation: found.labels(directory.labels_of_relation(found.of_relation))}
+    return {name: found.labels(directory.labels(name)) for name in directory.types if only in (None, name)}
+
+
+def _ends(directory: GraphDirectory, name: str) -> dict[str, str]:
+    """Return the types of both ends of a relation."""
+    return {end: directory.relations[name][end] for end in ("source", "target")}
+
+
 def _refuse_taken(directory: GraphDirectory, found: _Result, with_types: bool) -> None:
     """Refuse the name of another column of the table for that of the result."""
-    names = [found.of_type] if found.of_type else list(directory.types)
-    labelled = any(found.labels(directory.labels(name)) is not None for name in names)
-    taken = ["id", *(["type"] if with_types else []), *(["label"] if labelled else [])]
-    if found.column in taken:
+    labelled = any(each is not None for each in _labels(directory, found, found.of_type).values())
+    taken = ["id", *(["type"] if with_types else [])] if found.of_relation is None else ["source", "target"]
+    if found.column in [*taken, *(["label"] if labelled else [])]:
         raise ParameterError(
             f"column: the table has a column {found.column!r} of its own. Choose another name"
         )
 
 
 def _table(directory: GraphDirectory, found: _Result, only: str | None) -> Iterator[pl.DataFrame]:
-    """Yield ids and result of one type, or of all with a column for the type."""
-    several = only is None and len(directory.types) > 1
+    """Yield ids and result of one type, of all with a column for the type, or of the records of a relation."""
+    if found.of_relation is not None:
+        yield from _table_of_records(directory, found, found.of_relation)
+        return
+    by_type = _labels(directory, found, only)
+    several, labelled = len(by_type) > 1, any(each is not None for each in by_type.values())
     first = 0
     for name, n in directory.types.items():
-        if only in (None, name):
-            labels = found.labels(directory.labels(name))
+        if name in by_type:
+            labels = by_type[name]
             at = start = 0 if found.of_type else first
             for ids in _ids(directory.ids(name)):
                 rows = pl.concat([ids, found.frame(at, at + len(ids), labels)], how="horizontal")
                 at += len(ids)
                 if several:
                     rows = rows.select(pl.lit(name).alias("type"), pl.all())
-                    if labels is None and any(
-                        found.labels(directory.labels(each)) for each in directory.types
-                    ):
+                    if labels is None and labelled:
                         rows = rows.with_columns(label=pl.lit(None, pl.String))
                 yield rows
             if at != start + n:
                 raise directory.damaged(f"{name} has {at - start:,} ids, but {n:,} vertices")
         first += n
+
+
+def _table_of_records(directory: GraphDirectory, found: _Result, name: str) -> Iterator[pl.DataFrame]:
+    """Yield the ids of both ends and the result of the records of a relation."""
+    labels, ends = _labels(directory, found, None)[name], _ends(directory, name)
+    ids, firsts, first = dict[str, pl.Series](), dict[str, int](), 0
+    for kind, n in directory.types.items():
+        if kind in ends.values():
+            ids[kind], firsts[kind] = pl.concat(list(_ids(directory.ids(kind))))["id"], first
+            if len(ids[kind]) != n:
+                raise directory.damaged(f"{kind} has {len(ids[kind]):,} ids, but {n:,} vertices")
+        first += n
+    start = 0
+    for block in directory.records(name, _ROWS):
+        columns = []
+        for place, (end, kind) in enumerate(ends.items()):
+            vertices = block[:, place] - np.uint32(firsts[kind])  # one before the first wraps around
+            if (vertices >= len(ids[kind])).any():
+                raise directory.damaged(f"a record of {name} has a {end} that is no {kind}")
+            columns.append(ids[kind].gather(vertices).alias(end))
+        values = found.frame(start, start + len(block), labels)
+        start += len(block)
+        yield pl.concat([pl.DataFrame(columns), values], how="horizontal")
+    if start != (m := directory.relations[name]["m"]):
+        raise directory.damaged(f"{name} has {m:,} records, but there are {start:,}")
 
 
 def _ids(file: Path) -> Iterator[pl.DataFrame]:
@@ -268,7 +328,7 @@ def _write_file(directory: GraphDirectory, found: _Result, target: Path) -> None
     """Write one table."""
     names = [found.of_type] if found.of_type else list(directory.types)
     types = {str(dtype) for dtype in map(directory.id_dtype, names)}
-    if len(types) > 1:
+    if len(types) > 1 and found.of_relation is None:
         raise ParameterError(
             f"out: the ids of the types are {' and '.join(sorted(types))}, which no column can hold. Choose a folder: "
             "it gets a file for each type"
@@ -283,8 +343,7 @@ def _write_file(directory: GraphDirectory, found: _Result, target: Path) -> None
 def _write_folder(directory: GraphDirectory, found: _Result, target: Path, overwrite: bool) -> None:
     """Write a table for each type."""
     holds = [f"the column {found.column}"]
-    owned = replaceable(target, MARKER, "", "a folder of restored tables", holds, overwrite)
-    with new_folder(target, owned) as folder:
+    with output_folder(target, MARKER, "a folder of restored tables", holds, overwrite) as folder:
         files = {name: f"{name}.parquet" for name in directory.types}
         for name, file in files.items():
             write_table(folder / file, _schema(directory, found, name), _table(directory, found, name))
@@ -294,13 +353,15 @@ def _write_folder(directory: GraphDirectory, found: _Result, target: Path, overw
 
 def _schema(directory: GraphDirectory, found: _Result, only: str | None) -> dict[str, Any]:
     """Return the columns of a table and their types."""
-    several = only is None and len(directory.types) > 1
-    names = list(directory.types) if only is None else [only]
-    labelled = any(found.labels(directory.labels(name)) is not None for name in names)
-    schema: dict[str, Any] = {"type": pl.String()} if several else {}
-    schema |= {"id": directory.id_dtype(names[0])}
+    labels = _labels(directory, found, only)
+    if found.of_relation is not None:
+        ends = _ends(directory, found.of_relation)
+        schema = {end: directory.id_dtype(kind) for end, kind in ends.items()}
+    else:
+        schema = {"type": pl.String()} if len(labels) > 1 else {}
+        schema["id"] = directory.id_dtype(next(iter(labels)))
     schema |= dict(found.frame(0, 1, None).schema)
-    return schema | ({"label": pl.String()} if labelled else {})
+    return schema | ({"label": pl.String()} if any(each is not None for each in labels.values()) else {})
 
 
 @contextmanager
@@ -308,6 +369,6 @@ def _staged(target: Path) -> Iterator[Path]:
     """Yield a file in a folder beside the target, whose name it gets in the end."""
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
-    with new_folder(beside(target, "staged"), keep=False) as folder:
+    with folder_beside(target) as folder:
         yield folder / target.name
         os.replace(folder / target.name, target)

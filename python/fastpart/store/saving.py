@@ -7,7 +7,7 @@ import io
 import json
 import os
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar, cast
 
 from .. import _core
 from ..core import parameters
@@ -28,28 +28,31 @@ from ..partitions.saved import SavedData, SaveOptions
 from . import extras
 from .contents import Contents, holds
 from .directory import identity, write_directory
+from .loading import read
 from .manifest import replaced_files
 from .restoring import restore
 from .schemas import SCHEMA
 
+PartitionType = TypeVar("PartitionType", bound=Partition)
+
 FORMATS = {".npy": "npy", ".txt": "txt", ".parquet": "parquet", "": "directory"}
 
 
-def save(partition: Partition, out: StrPath, **given: Any) -> None:
+def save(partition: PartitionType, out: StrPath, **given: Any) -> PartitionType:
     """Write a partition, as :meth:`fastpart.VertexPartition.save` documents."""
-    partition.save(out, **given)
+    return partition.save(out, **given)
 
 
 def save_at(
-    partition: Partition,
+    partition: PartitionType,
     out: StrPath,
     graph: Any,
     cluster: str | Engine | None,
     shared: StrPath | None,
     overwrite: bool,
     options: SaveOptions,
-) -> None:
-    """Write a partition, given the arguments of its method."""
+) -> PartitionType:
+    """Write a partition, given the arguments of its method. Return the one in the directory, if it is one."""
     target, form = output(out)
     parameters.flag("overwrite", overwrite)
     with Owner(target):
@@ -73,15 +76,20 @@ def save_at(
                 partition.refuse_other_graph(opened.num_vertices, opened.num_edges, opened.identify(run)[1])
             if options.restore is not None:
                 restore(partition, target, graph=options.restore, **vars(run))
-                return
-            write(partition, target, form, run)
-            return
-        partition.refuse_other_graph(opened.num_vertices, opened.num_edges, None)
-        beside = Beside.of(options, opened, partition.of, run)
-        refuse_loss(target, form, beside.contents, overwrite)
-        with at_place(cluster, shared if partition.of == "vertices" else None) as place:
-            evaluation = evaluate(opened, partition, **beside.measured, **at(place), **vars(run))
-            write(partition, target, form, run, evaluation, opened, beside.contents, place)
+            else:
+                write(partition, target, form, run)
+        else:
+            partition.refuse_other_graph(opened.num_vertices, opened.num_edges, None)
+            beside = Beside.of(options, opened, partition.of, run)
+            refuse_loss(target, form, beside.contents, overwrite)
+            with at_place(cluster, shared if partition.of == "vertices" else None) as place:
+                evaluation = evaluate(opened, partition, **beside.measured, **at(place), **vars(run))
+                write(partition, target, form, run, evaluation, opened, beside.contents, place)
+    if form != "directory":
+        return partition
+    stored = cast(PartitionType, read(target, None, None))
+    stored.graph = opened
+    return stored
 
 
 class Beside(NamedTuple):

@@ -49,7 +49,7 @@ def upgrade(source: StrPath) -> bool:
     --------
     >>> import fastpart as fp, tempfile
     >>> folder = tempfile.mkdtemp() + "/parts"
-    >>> fp.VertexPartition([0, 0, 1], k=2).save(folder)
+    >>> stored = fp.VertexPartition([0, 0, 1], k=2).save(folder)
     >>> fp.store.upgrade(folder)
     False
     """

@@ -75,7 +75,7 @@ def verify(source: StrPath, **options: Unpack[Options]) -> Verification:
     --------
     >>> import fastpart as fp, tempfile
     >>> folder = tempfile.mkdtemp() + "/parts"
-    >>> fp.VertexPartition([0, 0, 1], k=2).save(folder)
+    >>> stored = fp.VertexPartition([0, 0, 1], k=2).save(folder)
     >>> fp.store.verify(folder)
     Verification(files=2, bytes=140, foreign=())
     """

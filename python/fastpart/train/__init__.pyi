@@ -56,12 +56,13 @@ def full(
     eval_every: int = 1,
     metrics: Mapping[str, Any] | None = None,
     patience: int | None = None,
-    seed: int | None = 0,
+    seed: int = 0,
     batch_size: int | None = None,
     fanouts: Sequence[int]
     | Mapping[str, Sequence[int]]
     | Mapping[tuple[str, str, str], Sequence[int]]
     | None = None,
+    target: str | None = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
@@ -90,7 +91,7 @@ def sampled(
     eval_every: int = 1,
     metrics: Mapping[str, Any] | None = None,
     patience: int | None = None,
-    seed: int | None = 0,
+    seed: int = 0,
     batch_size: int | None = 1000,
     fanouts: Sequence[int]
     | Mapping[str, Sequence[int]]
@@ -136,7 +137,7 @@ def bytegnn(
     eval_every: int = 1,
     metrics: Mapping[str, Any] | None = None,
     patience: int | None = None,
-    seed: int | None = 0,
+    seed: int = 0,
     batch_size: int | None = 1000,
     fanouts: Sequence[int]
     | Mapping[str, Sequence[int]]
@@ -186,7 +187,7 @@ def armada(
     eval_every: int = 1,
     metrics: Mapping[str, Any] | None = None,
     patience: int | None = None,
-    seed: int | None = 0,
+    seed: int = 0,
     batch_size: int | None = 1000,
     fanouts: Sequence[int]
     | Mapping[str, Sequence[int]]
@@ -226,7 +227,7 @@ def distdgl(
     eval_every: int = 1,
     metrics: Mapping[str, Any] | None = None,
     patience: int | None = None,
-    seed: int | None = 0,
+    seed: int = 0,
     batch_size: int | None = 1000,
     fanouts: Sequence[int]
     | Mapping[str, Sequence[int]]
@@ -263,7 +264,7 @@ def sdt(
     eval_every: int = 1,
     metrics: Mapping[str, Any] | None = None,
     patience: int | None = None,
-    seed: int | None = 0,
+    seed: int = 0,
     batch_size: int | None = None,
     fanouts: Sequence[int]
     | Mapping[str, Sequence[int]]
@@ -301,7 +302,7 @@ def distgnn(
     eval_every: int = 1,
     metrics: Mapping[str, Any] | None = None,
     patience: int | None = None,
-    seed: int | None = 0,
+    seed: int = 0,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
@@ -334,7 +335,7 @@ def sancus(
     eval_every: int = 1,
     metrics: Mapping[str, Any] | None = None,
     patience: int | None = None,
-    seed: int | None = 0,
+    seed: int = 0,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
@@ -371,7 +372,7 @@ def links(
     epochs: int = 100,
     eval_every: int = 1,
     patience: int | None = None,
-    seed: int | None = 0,
+    seed: int = 0,
     batch_size: int | None = 1000,
     fanouts: Sequence[int]
     | Mapping[str, Sequence[int]]
@@ -395,6 +396,7 @@ def links(
 def edges(
     source: PartitionSource,
     *,
+    relation: str | None = None,
     ahead: int = 2,
     model: str | Callable[..., Any] = "graphsage",
     hidden: int = 64,
@@ -412,7 +414,7 @@ def edges(
     eval_every: int = 1,
     metrics: Mapping[str, Any] | None = None,
     patience: int | None = None,
-    seed: int | None = 0,
+    seed: int = 0,
     batch_size: int | None = 1000,
     fanouts: Sequence[int]
     | Mapping[str, Sequence[int]]
@@ -460,7 +462,7 @@ def embeddings(
     epochs: int = 30,
     eval_every: int = 1,
     patience: int | None = None,
-    seed: int | None = 0,
+    seed: int = 0,
     batch_size: int | None = 1000,
     fanouts: Sequence[int]
     | Mapping[str, Sequence[int]]

@@ -18,7 +18,7 @@ from .. import _core
 from ..core.inputs import known_of
 from ..core.parameters import shown
 from ..errors import GraphFormatError, ParameterError, arg, code
-from ..graphs.embedded_columns import EmbeddedColumn, embedded_in
+from ..graphs.graph_directory import EmbeddedColumn, embedded_in
 from ..partitions.part_files import MANIFEST
 from ..partitions.partition import Partition, PartitionSource, VertexPartition, directory_of
 from ..partitions.parts import EdgePartData, PartData, VertexPartData
@@ -39,7 +39,14 @@ from ..store import open_partition
 from ..store.manifest import CATEGORIES
 from .graphs.kernels import CPU
 from .graphs.rows import alone
-from .learning.local_graph import LocalGraph, features_of, graph_of, typed_graph_of
+from .learning.local_graph import (
+    LocalGraph,
+    features_of,
+    graph_of,
+    in_order,
+    typed_graph_of,
+    whole_typed_graph,
+)
 from .models.scores import Task, TypedTask
 from .options import Options
 
@@ -216,35 +223,41 @@ class AnyDataset(ABC, Generic[AnyPart]):
         }
 
     def whole(self, device: torch.device = CPU) -> LocalGraph:
-        """Return the whole graph on a device. Local ids are global ids."""
-        n = int(self.manifest["n"])
-        features = np.empty((n, self.task.features), np.float32)
-        degree = np.zeros(n, np.int64)
-        like = self.task.example()[1]
+        """Return the whole graph on a device. Local ids are global ids, in a graph with types within the type."""
+        n, first, like = len(self.targets), self.targets.start, self.task.example()[1]
         labels = torch.empty((n, *like.shape[1:]), dtype=like.dtype)
         times = np.zeros(n, np.int64)
         splits: dict[str, list[Ids]] = {name: [] for name in SPLITS}
         for part in self.partition.parts:
+            ids = (self.labelled(part).inner if self.has_types else part.vertices) - first
             own = np.flatnonzero(self.own(part))
-            ids = part.vertices[own]
-            times[ids] += 1
-            features[ids], degree[ids] = part.features[own], part.degree[own]
-            labels[ids] = self.labels(part)[own]
+            times[ids[own]] += 1
+            labels[ids[own]] = self.labels(part)[own]
             for name, chosen in self.splits(part).items():
-                splits[name].append(part.vertices[chosen.numpy()])
+                splits[name].append(ids[chosen.numpy()])
         if np.any(times != 1):
             vertex = int(np.flatnonzero(times != 1)[0])
             raise GraphFormatError(
-                f"{shown(self.path)}: vertex {vertex} belongs to {times[vertex]} parts instead of 1"
+                f"{shown(self.path)}: vertex {first + vertex} belongs to {times[vertex]} parts instead of 1"
             )
         chosen_ids = {
             name: torch.from_numpy(np.sort(np.concatenate(pieces))) for name, pieces in splits.items()
         }
-        vertices = np.arange(n)
+        graph, features = self._whole(device)
+        return LocalGraph(graph, features, labels.to(device), chosen_ids, np.array(self.targets), n, device)
+
+    def _whole(self, device: torch.device) -> tuple[Any, Any]:
+        """Return the in-edges and the features of the whole graph on a device."""
+        n = int(self.manifest["n"])
+        features = np.empty((n, self.task.features), np.float32)
+        degree = np.zeros(n, np.int64)
+        for part in self.partition.parts:
+            own = np.flatnonzero(self.own(part))
+            ids = part.vertices[own]
+            features[ids], degree[ids] = part.features[own], part.degree[own]
         indptr, sources, places = self._rows()
-        graph = graph_of(indptr, sources, degree, vertices, device, self._edge_attr(places))
-        rows = torch.from_numpy(features).to(device)
-        return LocalGraph(graph, rows, labels.to(device), chosen_ids, vertices, n, device)
+        graph = graph_of(indptr, sources, degree, np.arange(n), device, self._edge_attr(places))
+        return graph, torch.from_numpy(features).to(device)
 
     def _refuse_incomplete(self) -> None:
         missing = [name for name in ("features", "labels") if name not in self.manifest]
@@ -252,10 +265,14 @@ class AnyDataset(ABC, Generic[AnyPart]):
             missing.append("splits")
         if "directedness" not in self.manifest:
             missing.insert(0, "graph")
+        self._refuse_missing(missing)
+
+    def _refuse_missing(self, missing: Sequence[str], of: str = "") -> None:
+        """Raise an error if data are missing, of a type or relation by its name if there are several."""
         if missing:
+            what = f"{', no '.join(missing)}{f' of {of!r}' if of else ''}"
             raise ParameterError(
-                f"source: {shown(self.path)} holds no {', no '.join(missing)}. Save the partition with "
-                f"{saving(missing)}"
+                f"source: {shown(self.path)} holds no {what}. Save the partition with {saving(missing, of)}"
             )
 
     def _task(self) -> Task:
@@ -283,13 +300,26 @@ class AnyDataset(ABC, Generic[AnyPart]):
         return {"classes": classes, "multilabel": False}
 
 
-def saving(names: Sequence[str], target: str | None = None) -> str:
-    """Return the code that saves a partition with data of these names, of one type if given, for an error."""
-    value = "..." if target is None else f"{{{target!r}: ...}}"
+def saving(names: Sequence[str], of: str = "") -> str:
+    """Return the code that saves a partition with data of these names, of a type or relation if given, for an error."""
+    value = f"{{{of!r}: ...}}" if of else "..."
     given = ", ".join(f"{name}={value}" for name in names)
     # The shell always saves the graph.
-    options = "".join(f" --{name} FILE" for name in names if name != "graph")
-    return code(f"p.save(DIR, {given})", f"`fastpart partition GRAPH -o DIR{options}`")
+    options = "".join(f" --{name.replace('_', '-')} FILE" for name in names if name != "graph")
+    python, shell = f"p.save(DIR, {given})", f"`fastpart partition GRAPH -o DIR{options}`"
+    return code(python, f"`{python}` in Python" if of else shell)
+
+
+def the_only(labelled: Sequence[str], parameter: str, items: str, nothing: str) -> str:
+    """Return the only name of what has labels, or refuse: several, which the parameter chooses from, or ``nothing``."""
+    if len(labelled) > 1:
+        raise ParameterError(
+            f"{parameter}: {', '.join(labelled)} have labels and training {items}. Name one of them with "
+            + arg(parameter)
+        )
+    if not labelled:
+        raise ParameterError(nothing)
+    return labelled[0]
 
 
 def width_of(row_shape: tuple[int, ...]) -> int:
@@ -333,19 +363,13 @@ class Dataset(AnyDataset[VertexPartData]):
             for name in types_with("train", self.partition)
             if "labels" in entry_of_type(self.partition, name)
         ]
-        if len(found) > 1:
-            raise ParameterError(
-                f"target: {', '.join(found)} have labels and training vertices. Name one of them with "
-                + arg("target")
-            )
-        if not found:
-            given = " and ".join(f"{name}={{{names[0]!r}: ...}}" for name in ("labels", "splits"))
-            by_schema = "labels and splits of a type, which the schema of `fastpart ingest` names"
-            raise ParameterError(
-                f"source: no type in {shown(self.path)} has labels and training vertices. Save the partition with "
-                + code(given, by_schema)
-            )
-        return found[0]
+        given = " and ".join(f"{name}={{{names[0]!r}: ...}}" for name in ("labels", "splits"))
+        by_schema = "labels and splits of a type, which the schema of `fastpart ingest` names"
+        nothing = (
+            f"source: no type in {shown(self.path)} has labels and training vertices. Save the partition with "
+            + code(given, by_schema)
+        )
+        return the_only(found, "target", "vertices", nothing)
 
     @property
     def targets(self) -> range:
@@ -389,6 +413,20 @@ class Dataset(AnyDataset[VertexPartData]):
         """The in-edges of each relation in each part."""
         return {key: of_relation(self.partition, key[1]) for key in edge_keys(self.partition)}
 
+    def _whole(self, device: torch.device) -> tuple[Any, Any]:
+        """Return the in-edges and the features of the whole graph on a device, by relation and by type."""
+        if not self.has_types:
+            return super()._whole(device)
+        features = {}
+        for name, of_parts in self.types.items():
+            rows = np.empty(
+                (len(range_of_type(self.partition, name)), self.task.input_widths(0)[name]), np.float32
+            )
+            for part in of_parts:
+                rows[part.inner - part.type.first] = part.features
+            features[name] = torch.from_numpy(rows).to(device)
+        return whole_typed_graph(self.partition, device), features
+
     def part(self, index: int, device: torch.device = CPU) -> LocalGraph:
         """Return a part with its halo and the halo's features, on a device."""
         parts = self.partition.parts
@@ -417,11 +455,7 @@ class Dataset(AnyDataset[VertexPartData]):
         missing = [] if "labels" in self.known else ["labels"]
         if "train" not in self.known.get("splits", []):
             missing.append("splits")
-        if missing:
-            raise ParameterError(
-                f"source: {shown(self.path)} holds no {', no '.join(missing)} of {self.target!r}. Save the partition "
-                f"with {saving(missing, self.target)}"
-            )
+        self._refuse_missing(missing, self.target)
 
     def _task(self) -> Task:
         if not self.has_types:
@@ -445,7 +479,7 @@ class Dataset(AnyDataset[VertexPartData]):
         for part in self.partition.parts:
             edges = self._own_edges(part)
             pieces.append((np.diff(part.indptr[: part.num_inner + 1]), part.vertices[part.indices[:edges]]))
-        return _in_order(np.concatenate([part.inner for part in self.partition.parts]), pieces)
+        return in_order(np.concatenate([part.inner for part in self.partition.parts]), pieces)
 
 
 def task_over_types(partition: VertexPartition, returned: tuple[str, ...], **outputs: Any) -> TypedTask:
@@ -475,19 +509,6 @@ def categories_of(manifest: Mapping[str, Any]) -> dict[str, dict[str, EmbeddedCo
     )
     known = {name: each[CATEGORIES] for name, each in entries.items() if CATEGORIES in each}
     return {name: embedded_in(each, MANIFEST) for name, each in known.items()}
-
-
-def _in_order(order: Ids, pieces: list[tuple[Ids, Ids]]) -> tuple[Ids, Ids, Ids]:
-    """Sort rows by ascending vertex, and return the places of their items, too.
-
-    The rows of all pieces together belong to the vertices ``order``.
-    """
-    counts = np.concatenate([counts for counts, _ in pieces])
-    starts = np.concatenate(([0], np.cumsum(counts)))
-    row_of = np.argsort(order)
-    indptr = np.concatenate(([0], np.cumsum(counts[row_of])))
-    places = np.arange(indptr[-1]) + np.repeat(starts[row_of] - indptr[:-1], counts[row_of])
-    return indptr, np.concatenate([indices for _, indices in pieces])[places], places
 
 
 class EdgeDataset(AnyDataset[EdgePartData]):

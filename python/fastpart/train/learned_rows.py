@@ -23,7 +23,7 @@ from ..loading.rows.counts import Counts
 from ..loading.rows.embeddings import Embeddings
 from ..loading.rows.source import Array, RowIds
 from ..partitions.partition import VertexPartition
-from ..partitions.seeds import owner_of
+from ..partitions.seeds import TypeVertices
 from ..partitions.types import of_type, range_of_type
 from .data import Dataset
 from .learning.metrics import BROKEN, is_better
@@ -266,46 +266,6 @@ def file_of(slot: int, part: int) -> str:
 def files_of(parts: int) -> list[str]:
     """Return all files that :meth:`EmbeddingTable.save` writes."""
     return [file_of(slot, part) for slot in range(len(SLOTS)) for part in range(parts)]
-
-
-class TypeVertices:
-    """The vertices of one or several types: part after part, and type after type within a part.
-
-    Attributes
-    ----------
-    starts : numpy.ndarray
-        int64: first row of each part among those of the types, and their number.
-    firsts : numpy.ndarray
-        int64: row of the first vertex of each type in each part, among all rows of the topology.
-    """
-
-    def __init__(self, partition: VertexPartition, *names: str) -> None:
-        self._topology, self._names = partition._topology, names
-        of = [of_type(partition, name) for name in names]
-        inside = np.array([[part.first_inner for part in each] for each in of], np.int64)
-        sizes = np.array([[part.num_inner for part in each] for each in of], np.int64)
-        self.firsts = (self._topology.starts[:-1] + inside).T.ravel()
-        self._starts = np.concatenate(([0], np.cumsum(sizes.T)))  # of each type in each part
-        self.starts = self._starts[:: len(names)]
-        self._of_types = np.pad(np.cumsum(sizes, axis=1), ((0, 0), (1, 0)))  # of each part within the type
-
-    def ids_of(self, rows: RowIds) -> Ids:
-        """Return the id of the vertex of each row."""
-        of = owner_of(rows, self._starts)
-        return self._topology.ids_of((rows - self._starts[of] + self.firsts[of]).astype(np.uint32))
-
-    def rows_of(self, name: str, rows: RowIds) -> RowIds:
-        """Return the rows here of vertices of a type, given those among all vertices of the type."""
-        number = self._names.index(name)
-        starts = self._of_types[number]
-        moved = self._starts[number : -1 : len(self._names)] - starts[:-1]
-        return (rows + moved[owner_of(rows, starts)]).astype(np.uint32)
-
-    def within(self, name: str, part: int) -> slice:
-        """Return where the rows of a type are among those of a part."""
-        number = part * len(self._names) + self._names.index(name)
-        start, stop = self._starts[number : number + 2] - self.starts[part]
-        return slice(int(start), int(stop))
 
 
 class LearnedRows:

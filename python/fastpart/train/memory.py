@@ -26,6 +26,7 @@ from .data import AnyDataset, Dataset
 from .inference.hops import PIECE_BYTES
 from .inference.inference import Fits
 from .learning.batches import STEPS
+from .method_options import ByteGNNOptions, EdgeOptions, LinkOptions, SampledOptions
 from .models import CLUSTER, NEIGHBOUR, attends, is_layered, may_take_edges, sampling_of
 from .models.scores import Task
 from .options import Options
@@ -42,6 +43,9 @@ SERVER_BYTES = 384 << 20
 
 COPY_BYTES = 64 << 20
 """Memory that a copy of it has for itself, with a small network. Measured: 49 MB."""
+
+Keeping = SampledOptions | ByteGNNOptions | LinkOptions | EdgeOptions
+"""Options of methods whose loaders may keep rows."""
 
 _SHARE = 2
 """Batches made ahead take one part in so many of what is left. The rest is for the page cache, where the rows lie."""
@@ -262,6 +266,20 @@ def batches(options: Options, task: Task, size: BatchSize, row_bytes: int, edge_
             activations(options, task, size.levels(options.layers)),
             f"{SMALLER} or {arg('hidden')}",
         ),
+    ]
+
+
+def kept_rows(dataset: AnyDataset[Any], options: Keeping, loaders: int = 1) -> list[Need]:
+    """Return the needs of rows that loaders keep in memory, from their cache or on the device."""
+    n, _ = size_of(dataset)
+    resident = min(options.resident or 0, n * max(each[0].feature_bytes for each in dataset.types.values()))
+    return [
+        Need(
+            "places of rows that are kept",
+            4 * n * options.keeps * loaders,
+            f"no {arg('cache')} and no {arg('resident')}",
+        ),
+        Need("resident rows", resident if options.device == "cpu" else 0, f"a smaller {arg('resident')}"),
     ]
 
 

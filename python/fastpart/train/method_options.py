@@ -20,6 +20,7 @@ from .options import (
     TrainOptions,
     cache_size,
     model_source,
+    name_of_a,
     not_below_0,
 )
 from .plugged.model_source import ModelSource
@@ -195,7 +196,13 @@ class LinkOptions(TrainOptions, Temporal, InputRows):
 class EdgeOptions(TrainOptions, InputRows):
     """The options of ``edges``."""
 
+    relation: Annotated[str | None, name_of_a("relation")] = None
     ahead: Annotated[int, Within(0, 2**10)] = 2
+
+    @property
+    def labelled(self) -> str | None:
+        """The name of what has the labels, if the user said it: a relation."""
+        return self.relation
 
     @property
     def scores(self) -> Scores:

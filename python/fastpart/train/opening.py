@@ -65,7 +65,7 @@ def open(
     >>> ring = np.array([[i, (i + 1) % 12] for i in range(12)])
     >>> labels = np.arange(12) // 6
     >>> splits = {"train": [0, 3, 6, 9], "val": [1, 7], "test": [2, 8]}
-    >>> fp.VertexPartition(labels, k=2).save(
+    >>> stored = fp.VertexPartition(labels, k=2).save(
     ...     f"{folder}/parts", graph=ring, features=np.eye(2, dtype=np.float32)[labels], labels=labels, splits=splits
     ... )
     >>> _ = fp.train.full(f"{folder}/parts", epochs=20, out=f"{folder}/run")

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, Self
 
 from .. import _core
 from ..core import parameters
-from ..core.option_groups import FOUND, Accepts, Count, OptionGroup, Within
+from ..core.option_groups import FOUND, Accepts, Count, OptionGroup, Seed, Within
 from ..core.options import RunOptions
 from ..core.parameters import CacheCriterion, RowsIo, StrPath
 from ..errors import ParameterError, arg
@@ -58,18 +58,19 @@ def model_source(name: str, value: Any) -> ModelSource:
     return checked(value, name)
 
 
-def _seed(name: str, value: Any) -> int:
-    return parameters.seed(value)
-
-
 def _metrics(name: str, value: Any) -> Mapping[str, Any] | None:
     return metrics_of(value)
 
 
-def _type(name: str, value: Any) -> str | None:
-    if value is not None and not isinstance(value, str):
-        raise TypeError(f"{name}: expected the name of a type, got {type(value).__name__}")
-    return value
+def name_of_a(what: str) -> Callable[[str, Any], str | None]:
+    """Return what checks the name of a type or a relation, if one is given."""
+
+    def name_or_none(name: str, value: Any) -> str | None:
+        if value is not None and not isinstance(value, str):
+            raise TypeError(f"{name}: expected the name of a {what}, got {type(value).__name__}")
+        return value
+
+    return name_or_none
 
 
 def _fanouts(name: str, value: Any) -> Any:
@@ -171,11 +172,16 @@ class Options(OptionGroup):
     eval_every: Count = 1
     metrics: Annotated[Mapping[str, Any] | None, _metrics] = None
     patience: Count | None = None
-    seed: Annotated[int, Accepts(int | None, _seed)] = 0
+    seed: Seed = 0
     batch_size: Count | None = None
     fanouts: Annotated[tuple[int, ...], Accepts(Fanouts | None, _fanouts)] = None  # type: ignore[assignment]  # until __post_init__
-    target: Annotated[str | None, _type] = None
+    target: Annotated[str | None, name_of_a("type")] = None
     relation_fanouts: Annotated[Mapping[str, tuple[int, ...]] | None, FOUND] = None
+
+    @property
+    def labelled(self) -> str | None:
+        """The name of what has the labels, if the user said it: a type of vertices."""
+        return self.target
 
     def __post_init__(self) -> None:
         """Give each hop its fanout."""

@@ -398,7 +398,7 @@ parameters! {
     refine: Flag = false;
     /// "random" puts the records in random order first, as the paper does. "file" takes them in their order.
     order: Order;
-    /// Seed of the order and of the partitioner in memory. None is 0.
+    /// Seed of the order and of the partitioner in memory.
     seed: Seed;
 }
 

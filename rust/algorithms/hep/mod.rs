@@ -135,7 +135,7 @@ parameters! {
     /// Move records in the end where that makes fewer replicas, as :func:`edges_of` does. That needs 2 k bits
     /// per vertex beside the result.
     refine: Flag = false;
-    /// Seed of the order in which vertices begin. None is 0.
+    /// Seed of the order in which vertices begin.
     seed: Seed;
 }
 

@@ -174,7 +174,7 @@ parameters! {
     /// partition is done its files are removed. Other files in the folder are left alone. Its own take as
     /// much as the temporary files.
     checkpoints: Option<Folder>;
-    /// Seed of the orders, the attempts and the ties: 0 to 2**64 - 1. None is 0.
+    /// Seed of the orders, the attempts and the ties: 0 to 2**64 - 1.
     seed: Seed;
 }
 

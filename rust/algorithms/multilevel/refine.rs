@@ -103,7 +103,7 @@ parameters_with_goal! {
         /// >>> import numpy as np, fastpart as fp
         /// >>> two_triangles = np.array([[0, 1], [1, 2], [2, 0], [2, 3], [3, 4], [4, 5], [5, 3]], dtype=np.uint32)
         /// >>> start = fp.hash(two_triangles, k=2)
-        /// >>> p = fp.refine(start)
+        /// >>> p = fp.refine(two_triangles, start)
         /// >>> p.cut_ratio < start.cut_ratio, p.parameters["origin"]["algorithm"]
         /// (True, 'hash')
         pub struct Parameters => "refine", [Vertices], reads weights;
@@ -131,7 +131,7 @@ parameters_with_goal! {
         /// partition is only brought within its bounds. The number of rounds stands in ``parameters`` of the
         /// result. With that as ``rounds`` the result is the same anywhere.
         rounds: Option<Whole<0, MOST_ROUNDS>>;
-        /// Seed of the ties: 0 to 2**64 - 1. None is 0.
+        /// Seed of the ties: 0 to 2**64 - 1.
         seed: Seed;
     }
 }

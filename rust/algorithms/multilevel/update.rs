@@ -192,7 +192,7 @@ parameters_with_goal! {
         /// >>> two_triangles = np.array([[0, 1], [1, 2], [2, 0], [2, 3], [3, 4], [4, 5], [5, 3]], dtype=np.uint32)
         /// >>> start = fp.VertexPartition([0, 0, 0, 1, 1, 1], k=2)
         /// >>> grown = np.vstack([two_triangles, [[6, 0], [6, 1], [7, 4], [7, 5]]])
-        /// >>> p = fp.update(start, grown)
+        /// >>> p = fp.update(grown, start)
         /// >>> p.assignment, p.parameters["moved"]
         /// (array([0, 0, 0, 1, 1, 1, 0, 1], dtype=int32), 0)
         pub struct Parameters => "update", [Vertices], reads weights;
@@ -216,7 +216,7 @@ parameters_with_goal! {
         /// Number of parts on each machine, as in :func:`multilevel`. An edge between machines then counts
         /// eight times. Default: that of the partition, if the number of parts is the same.
         machines: Option<Integers>;
-        /// Seed of the groups and the ties: 0 to 2**64 - 1. None is 0.
+        /// Seed of the groups and the ties: 0 to 2**64 - 1.
         seed: Seed;
     }
 }

@@ -123,7 +123,7 @@ parameters! {
     scoring: Scoring;
     /// A ratio >= 1: no part gets more than ``ceil(balance * m / k)`` records.
     balance: Ratio = 1.05;
-    /// Seed of the hash that places records whose two parts are full. None is 0.
+    /// Seed of the hash that places records whose two parts are full.
     seed: Seed;
     /// Number of records that are clustered against the same state. 1 is the rule as published. Default: 1
     /// below 2**18 records, else 1,024 growing to 65,536. It changes the result slightly. The number of

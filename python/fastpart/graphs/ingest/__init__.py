@@ -8,8 +8,7 @@ from ...core import parameters
 from ...core.options import Options, run_options, with_options
 from ...core.outputs import Owner
 from ...core.parameters import StrPath
-from ..directory_opening import open_directory
-from ..graph import Graph
+from ..graph import Graph, open_directory
 from ..graph_directory import GraphDirectory
 from .catalog import open_catalog
 from .documents import read_schema

@@ -56,7 +56,7 @@ class Column(Entry, kw_only=True, frozen=True):
 
 
 class Rates(Entry, kw_only=True, frozen=True):
-    """A split by shares: the earliest vertices are for training, or a random choice."""
+    """A split by shares: the earliest rows are for training, or a random choice."""
 
     by: Literal["time", "random"]
     train: Share
@@ -81,6 +81,10 @@ class Table(Entry, kw_only=True, frozen=True):
     """Columns of numbers, of lists of numbers, of categories, or of dates. ``f_*`` is a glob of names."""
     time: str | None = None
     """The column with the time of each row: whole numbers, dates or time stamps."""
+    label: str | None = None
+    """The column with the label of each row."""
+    split: str | Rates | None = None
+    """The column that holds train, val or test, or shares."""
 
 
 class Vertices(Table, kw_only=True, frozen=True):
@@ -88,9 +92,6 @@ class Vertices(Table, kw_only=True, frozen=True):
 
     id: str | Key | None = None
     """The column of its ids. None: they are those that relations name."""
-    label: str | None = None
-    split: str | Rates | None = None
-    """The column that holds train, val or test, or shares."""
     duplicates: Literal["error", "first"] = "error"
 
 

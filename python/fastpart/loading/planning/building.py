@@ -11,7 +11,7 @@ from ...core import parameters
 from ...core.folders import below
 from ...core.frames import pl
 from ...core.options import RunOptions
-from ...core.outputs import owning
+from ...core.outputs import new_folder, owning
 from ...core.parameters import StrPath, shown, sized
 from ...errors import MemoryBudgetError, ParameterError, arg
 from ...measures.accesses import SampledEpochs, accesses_of
@@ -133,15 +133,10 @@ def _write(
     run: RunOptions,
 ) -> None:
     """Write the folder of a plan under a temporary name, and rename it when it is complete."""
-    directory = _core.AtomicDir(target, replaced)
-    try:
-        inside = Path(directory.path)
+    with new_folder(target, replaced) as inside:
         for of, of_workers in zip(types, zip(*packs, strict=True), strict=True):
             write(inside, of_workers, of.features, run)
         _core.write_file(inside / MARKER, made.marker(below(inside)))
-        directory.commit()
-    finally:
-        directory.discard()
 
 
 def _refuse_large(memory: int, run: RunOptions) -> None:

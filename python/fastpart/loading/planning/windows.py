@@ -13,7 +13,7 @@ from ... import _core
 from ...core.options import RunOptions
 from ...core.parameters import StrPath
 from ...errors import ParameterError
-from ...graphs.staging import beside
+from ...graphs.sidecars import beside
 from ...measures.accesses import SampledEpochs, accesses_of
 from ...partitions.loader_options import EpochOptions, Fanouts
 from ...partitions.partition import VertexPartition

@@ -43,12 +43,12 @@ def compare(
     splits: Any = None,
     split: int | None = None,
     fanouts: Fanouts | None = None,
-    batch_size: int = 1024,
+    batch_size: int = 1000,
     cache: float | str | Sequence[float | str] = (0, 0.1),
     input: str | None = None,
     row_bytes: int | Mapping[str, int] | None = None,
     balance: float | None = 1.03,
-    seed: int | None = 0,
+    seed: int = 0,
     seeds: int | Sequence[int] = 1,
     baseline: str | None = None,
     peers: bool | None = None,
@@ -179,15 +179,15 @@ def compare(
     for subject in subjects:
         so_far = replace(so_far, graphs=(*so_far.graphs, subject.facts(run)))
         with Bench(run, settings["time_limit"], settings["balance"] or BALANCE) as bench:
-            for entry, parts, seed in _runs(entries, wanted, settings["seeds"]):
-                outcome = _run(entry, parts, seed, subject, run, bench, settings)
+            for entry, parts, of_run in _runs(entries, wanted, settings["seeds"]):
+                outcome = _run(entry, parts, of_run, subject, run, bench, settings)
                 so_far = replace(so_far, outcomes=(*so_far.outcomes, outcome))
                 if on_outcome is not None:
                     on_outcome(so_far)
     return so_far
 
 
-def _seeds(seeds: int | Sequence[int], first: int | None) -> list[int]:
+def _seeds(seeds: int | Sequence[int], first: int) -> list[int]:
     """Return the seeds of the runs."""
     start = parameters.seed(first)
     if not isinstance(seeds, Iterable):

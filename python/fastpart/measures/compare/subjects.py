@@ -15,9 +15,9 @@ from ...core.options import RunOptions
 from ...core.parameters import shown
 from ...core.vertex_tables import InOrder
 from ...errors import ParameterError, arg
+from ...graphs.given_splits import typed_splits
 from ...graphs.graph import Graph
 from ...graphs.opening import open_graph
-from ...graphs.vertex_splits import typed_splits
 from ...partitions.partition import EdgePartition, Partition
 from ..row_types import RowTypes, directory_bytes
 from ..sampling_plan import SamplingPlan, edge_keys_of, traffic_of

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,9 @@ from ...core.options import NAMES, run_options, with_options
 from ...core.outputs import owning
 from ...core.vertex_tables import numbers_of_vertices
 from ...errors import ParameterError, arg
+from ...graphs.graph import weighted_by_relation
 from ...graphs.opening import open_graph
-from ...graphs.relation_weights import checked_relation_weights, weighted_by_relation
+from ...graphs.weights import checked_relation_weights
 from ...machines.partitioning import Place, partition_on
 from ..documents import document, signature
 from ..partition import Partition
@@ -194,6 +196,20 @@ PARTITIONERS: dict[str, Callable[..., Partition]] = {
 }
 """Every partitioner of the core by its name."""
 
-_SUCCEEDING = {name: _function(algorithm) for name, algorithm in SUCCESSORS.items()}
+
+def _graph_first(function: Callable[..., Partition]) -> Callable[..., Partition]:
+    """Return the function that says so where its first argument is a partition, as it once was."""
+
+    @wraps(function)
+    def call(*args: Any, **given: Any) -> Partition:
+        if args and isinstance(args[0], Partition):
+            name = function.__name__
+            raise TypeError(f"{name}() takes the graph first, as in {name}(graph, partition)")
+        return function(*args, **given)
+
+    return call
+
+
+_SUCCEEDING = {name: _graph_first(_function(algorithm)) for name, algorithm in SUCCESSORS.items()}
 globals().update(PARTITIONERS | _SUCCEEDING)
 __all__ = [*_SUCCEEDING, *PARTITIONERS]

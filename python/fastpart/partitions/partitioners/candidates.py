@@ -54,7 +54,7 @@ class Request:
     shares: Mapping[str, Any]
     """``sizes``, ``fixed`` and ``connected``, as far as they are given. Only the multilevel partitioner knows them."""
     checkpoints: Any
-    seed: int | None
+    seed: int
     trained: Mapping[str, npt.NDArray[np.int64]]
     """The training vertices of each type that a graph directory has, which are bounded."""
     options: Mapping[str, Any]
@@ -142,7 +142,7 @@ class Request:
         with warnings.catch_warnings():  # nobody asked for this bound on the volumes
             warnings.simplefilter("ignore", CapacityWarning)
             vertices = self._multilevel(**bounds, **given)
-        return builtin.edges_of(vertices, self.graph, out=out, **self._shared)
+        return builtin.edges_of(self.graph, vertices, out=out, **self._shared)
 
     @property
     def _shared(self) -> dict[str, Any]:

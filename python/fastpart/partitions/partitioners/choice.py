@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from ...core.outputs import folder_beside
 from ...errors import CapacityError, CapacityWarning, MemoryBudgetError, warn
 from ..partition import Partition, VertexPartition
 from ..results import Evaluation
 from .candidates import Candidate, Request
-from .common import cap_of, folder_beside
+from .common import cap_of
 from .type_bounds import training_of
 
 BALANCE_ON_RATIO = 1.05

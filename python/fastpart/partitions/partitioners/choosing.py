@@ -16,10 +16,10 @@ from ...core.outputs import owning
 from ...core.parameters import Of, StrPath, fanouts_of
 from ...core.vertex_tables import InOrder, numbers_of_vertices
 from ...errors import ParameterError, arg
-from ...graphs.graph import Graph
+from ...graphs.given_splits import training_vertices
+from ...graphs.graph import Graph, weighted_by_relation
 from ...graphs.opening import open_graph
-from ...graphs.relation_weights import checked_relation_weights, weighted_by_relation
-from ...graphs.vertex_splits import training_vertices
+from ...graphs.weights import checked_relation_weights
 from ...machines.engine import Engine
 from ...machines.starting import at_place
 from ..partition import EdgePartition, VertexPartition
@@ -48,13 +48,13 @@ def partition(
     splits: Any = None,
     split: int | None = None,
     fanouts: Sequence[int] | None = None,
-    batch_size: int = 1024,
+    batch_size: int = 1000,
     relation_weights: Mapping[str, float] | None = None,
     time_limit: float | None = None,
     checkpoints: StrPath | None = None,
     cluster: str | Engine | None = None,
     shared: StrPath | None = None,
-    seed: int | None = 0,
+    seed: int = 0,
     **options: Unpack[Options],
 ) -> VertexPartition: ...
 @overload
@@ -68,7 +68,7 @@ def partition(
     balance: float | None = None,
     time_limit: float | None = None,
     checkpoints: StrPath | None = None,
-    seed: int | None = 0,
+    seed: int = 0,
     out: StrPath | None = None,
     **options: Unpack[Options],
 ) -> EdgePartition: ...
@@ -89,13 +89,13 @@ def partition(
     splits: Any = None,
     split: int | None = None,
     fanouts: Sequence[int] | None = None,
-    batch_size: int = 1024,
+    batch_size: int = 1000,
     relation_weights: Mapping[str, float] | None = None,
     time_limit: float | None = None,
     checkpoints: StrPath | None = None,
     cluster: str | Engine | None = None,
     shared: StrPath | None = None,
-    seed: int | None = 0,
+    seed: int = 0,
     out: StrPath | None = None,
     **options: Unpack[Options],
 ) -> VertexPartition | EdgePartition:
@@ -172,7 +172,7 @@ def partition(
     shared : path, optional
         A folder that all machines of the cluster see. Needed with ``cluster``.
     seed : int, optional
-        Seed, 0 to 2**64 - 1. None is 0. The same seed gives the same partition for any number of threads.
+        Seed, 0 to 2**64 - 1. The same seed gives the same partition for any number of threads.
     out : path of a .npy, optional
         File for the parts of the records. They are then mapped from it and need no memory. Only for edges.
     threads, tmp_dir, progress, memory_limit

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,7 +14,7 @@ import numpy.typing as npt
 from ... import _core
 from ...core import parameters
 from ...core.inputs import SPLITS
-from ...core.outputs import Owner, new_folder
+from ...core.outputs import Owner, folder_beside
 from ...errors import CapacityError, CapacityWarning, ParameterError, code, warn
 from ...graphs.graph import Graph
 from ..partition import EdgePartition, Partition, VertexPartition
@@ -142,13 +141,6 @@ def _wrapped(
         warn(warning, UserWarning)
     _warn_of_empty_parts(partition)
     return partition
-
-
-@contextmanager
-def folder_beside(target: Path) -> Iterator[Path]:
-    """Yield a temporary folder on the file system of the target. It is always removed."""
-    with new_folder(target.with_name(f"{target.name}.staged"), keep=False) as folder:
-        yield folder
 
 
 def npy(out: parameters.StrPath, graph: Graph) -> Path:

@@ -43,15 +43,13 @@ def begin(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the arguments of a call with graph, k, start and bounds filled in, and what made the start."""
     k = None if arguments["k"] is None else parameters.parts(arguments["k"])
-    opened = None
-    if name != "update" and arguments["graph"] is not None:
-        opened = open_graph(arguments["graph"], **options)
-        arguments = {**arguments, "graph": opened}
-    start = start_of(name, arguments["partition"], None if name == "update" else k, opened)
-    if name == "update":
-        graph, parts = _grown(start, arguments["graph"], options)
+    graph = open_graph(arguments["graph"], **options)
+    if name == "update":  # the graph and the number of parts may be others
+        start = start_of(name, arguments["partition"], None)
+        parts = _carried_parts(start, graph, options)
     else:
-        graph = _graph(start, arguments["graph"], options)
+        start = start_of(name, arguments["partition"], k, graph)
+        _refuse_other_graph(start, graph, options)
         parts = np.asarray(start.assignment).view(np.uint32)
     filled: dict[str, Any] = {"graph": graph, "k": k or start.k, "partition": parts}
     if name in ("refine", "update"):
@@ -71,27 +69,22 @@ def start_of(name: str, partition: Any, k: Any, graph: Graph | None = None) -> V
     return partition
 
 
-def _graph(start: VertexPartition, graph: Any, options: Mapping[str, Any]) -> Graph:
-    if graph is None and start.graph is None:
-        raise ParameterError("graph: the partition does not know its graph. Pass the graph, too")
-    opened = open_graph(start.graph if graph is None else graph, **options)
-    if opened is not start.graph:
-        checksum = opened.identify(run_options(**options))[1] if start.checksum is not None else None
-        start.refuse_other_graph(opened.num_vertices, opened.num_edges, checksum)
-    return opened
+def _refuse_other_graph(start: VertexPartition, graph: Graph, options: Mapping[str, Any]) -> None:
+    if graph is not start.graph:
+        checksum = graph.identify(run_options(**options))[1] if start.checksum is not None else None
+        start.refuse_other_graph(graph.num_vertices, graph.num_edges, checksum)
 
 
-def _grown(
-    start: VertexPartition, graph: Any, options: Mapping[str, Any]
-) -> tuple[Graph, npt.NDArray[np.uint32]]:
-    """Return the graph that the partition is updated for, and the old part of each of its vertices, if it had one."""
-    opened = open_graph(graph, **options)
+def _carried_parts(
+    start: VertexPartition, graph: Graph, options: Mapping[str, Any]
+) -> npt.NDArray[np.uint32]:
+    """Return the old part of each vertex of the graph that the partition is updated for, if it had one."""
     parts = np.asarray(start.assignment).view(np.uint32)
-    if opened is start.graph:
-        return opened, parts
-    old, new = start._id_tables, opened._id_tables
+    if graph is start.graph:
+        return parts
+    old, new = start._id_tables, graph._id_tables
     if old and new:
-        carried_parts = carried(old, new, parts, _none(opened.num_vertices, options))
+        carried_parts = carried(old, new, parts, _none(graph.num_vertices, options))
         known = int(np.count_nonzero(carried_parts != NONE))
         if known < len(parts):
             log.info(
@@ -100,10 +93,10 @@ def _grown(
                 f"{len(parts):,}",
                 f"{len(carried_parts) - known:,}",
             )
-        return opened, carried_parts
-    if (old or new) and not _is_same(start, opened, options):
+        return carried_parts
+    if (old or new) and not _is_same(start, graph, options):
         raise ParameterError(_UNMATCHED["graph" if new else "partition"])
-    return opened, _extended(start, opened, parts, options)
+    return _extended(start, graph, parts, options)
 
 
 _UNMATCHED = {

@@ -12,8 +12,8 @@ from ... import _core
 from ...core.notes import log
 from ...core.parameters import meant
 from ...errors import ParameterError, arg
+from ...graphs.given_splits import training_vertices
 from ...graphs.graph import Graph
-from ...graphs.vertex_splits import training_vertices
 
 ALL = "types"
 """Stands for all types that have vertices."""

@@ -34,13 +34,12 @@ from ...loading.remote import exchange_of
 from ...loading.rows.saved import RowFiles
 from ...partitions.part_rows import TypeData
 from ...partitions.parts import VertexPartData
-from ...partitions.seeds import rank_of_part
+from ...partitions.seeds import TypeVertices, rank_of_part
 from ...partitions.types import ONLY_TYPE, of_type, type_names
 from ..data import SPLITS, Dataset
 from ..graphs.kernels import CPU
 from ..graphs.neighbourhood import inverse_roots
 from ..graphs.rows import Means, ScaledMeans, alone
-from ..learned_rows import TypeVertices
 from ..learning.metrics import Metrics, Scores
 from ..models import Network, TypedNetwork, takes_edge_attr
 from ..ranks import barrier, largest, total, world_size

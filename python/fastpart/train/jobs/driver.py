@@ -76,6 +76,9 @@ class Driver(ABC):
     synchronised: ClassVar = False
     """Whether the copies of a network normalise batches together."""
 
+    told: ClassVar[tuple[str, ...]] = ("halo_rf", "label_skew")
+    """Measures of the partition that the summary repeats."""
+
     any_workers: bool = False
     """Whether fewer workers train the same, so that their number may be lowered until they fit the memory."""
 
@@ -104,7 +107,7 @@ class Driver(ABC):
         """Return what the summary of the training says of parts and workers."""
         known = self.dataset.manifest.get("summary", {})
         facts = {"parts": self.dataset.partition.k, "workers": self.workers}
-        return {**facts, **{name: known.get(name) for name in ("halo_rf", "label_skew")}}
+        return {**facts, **{name: known.get(name) for name in self.told}}
 
     @property
     def copies(self) -> int:

@@ -229,7 +229,7 @@ class Job:
     def work(self, history: History | None, report: OnEpoch) -> tuple[Task, dict[str, Any]]:
         """Train, and return task and summary. Rank 0 has the history, and reports each row."""
         worker_class: type[Worker] = loaded(self.worker)
-        dataset = worker_class.open(self.source, self.options.target)
+        dataset = worker_class.open(self.source, self.options.labelled)
         summary = train(
             lambda state: worker_class(dataset, self.options, self.place, state),
             history,

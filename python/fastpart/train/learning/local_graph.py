@@ -13,8 +13,9 @@ import torch
 from torch import Tensor
 
 from ... import _core
+from ...partitions.partition import VertexPartition
 from ...partitions.parts import VertexPartData
-from ...partitions.types import EdgeKey, rows_of_type
+from ...partitions.types import EdgeKey, edge_keys, in_edges_of, of_relation, rows_of_type, vertex_types
 from ..graphs.kernels import CPU
 from ..graphs.rows import Rows, TypedRows
 from .batches import Field
@@ -122,6 +123,43 @@ def typed_graph_of(part: VertexPartData, keys: Sequence[EdgeKey], device: torch.
     counted = {name: len(ids) for name, ids in local.items()}
     ids_of = {name: torch.from_numpy(vertices[ids]).to(device) for name, ids in local.items()}
     return TypedRows(counted, counted, relations, ids_of)
+
+
+def whole_typed_graph(partition: VertexPartition, device: torch.device) -> TypedRows:
+    """Return the in-edges of all vertices by relation. The vertices of a type are in the order of their ids."""
+    ranges = {each.name: each.range for each in vertex_types(partition)}
+    relations = {}
+    for key in edge_keys(partition):
+        of_parts = of_relation(partition, key[1])
+        found = [in_edges_of(*each) for each in zip(partition.parts, of_parts, strict=True)]
+        targets = np.concatenate([each[0] for each in found])
+        indptr, sources, places = in_order(targets, [(counts, ends) for _, counts, ends in found])
+        pieces = [_rows(of.edge_features, of.num_edges) for of in of_parts if of.num_of_inner]
+        inner = [of.num_of_inner for of in of_parts if of.num_of_inner]
+        attributes = [rows[:count] for rows, count in zip(pieces, inner, strict=True) if rows is not None]
+        relations[key] = Rows(
+            indptr,
+            sources.astype(np.int32),
+            sources=len(ranges[key[0]]),
+            device=device,
+            edge_attr=torch.cat(attributes)[torch.from_numpy(places)] if attributes else None,
+        )
+    sizes = {name: len(ids) for name, ids in ranges.items()}
+    vertices = {name: torch.arange(ids.start, ids.stop).to(device) for name, ids in ranges.items()}
+    return TypedRows(sizes, sizes, relations, vertices)
+
+
+def in_order(order: Ids, pieces: list[tuple[Ids, Ids]]) -> tuple[Ids, Ids, Ids]:
+    """Return rows sorted by ascending vertex, and the places of their items.
+
+    The rows of all pieces together belong to the vertices ``order``.
+    """
+    counts = np.concatenate([counts for counts, _ in pieces])
+    starts = np.concatenate(([0], np.cumsum(counts)))
+    row_of = np.argsort(order)
+    indptr = np.concatenate(([0], np.cumsum(counts[row_of])))
+    places = np.arange(indptr[-1]) + np.repeat(starts[row_of] - indptr[:-1], counts[row_of])
+    return indptr, np.concatenate([indices for _, indices in pieces])[places], places
 
 
 def _rows(rows: npt.NDArray[Any] | None, count: int) -> Tensor | None:

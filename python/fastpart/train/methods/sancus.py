@@ -107,7 +107,7 @@ def sancus(source: PartitionSource, options: SancusOptions) -> TrainedModel:
     >>> ring = np.array([[i, (i + 1) % 12] for i in range(12)])
     >>> labels = np.arange(12) // 6
     >>> splits = {"train": [0, 3, 6, 9], "val": [1, 7], "test": [2, 8]}
-    >>> fp.VertexPartition(labels, k=2).save(
+    >>> stored = fp.VertexPartition(labels, k=2).save(
     ...     folder, graph=ring, features=np.eye(2, dtype=np.float32)[labels], labels=labels, splits=splits
     ... )
     >>> trained = fp.train.sancus(folder, max_age=1, epochs=20)

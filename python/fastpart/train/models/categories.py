@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from ...core.notes import log
 from ...core.parameters import one_line, shown
 from ...errors import ParameterError
-from ...graphs.embedded_columns import Embedded, EmbeddedColumn
+from ...graphs.graph_directory import Embedded, EmbeddedColumn
 from .scores import Task
 
 _NAMED = 3

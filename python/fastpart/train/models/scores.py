@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ...graphs.embedded_columns import Embedded, EmbeddedColumn
+from ...graphs.graph_directory import Embedded, EmbeddedColumn
 from ...partitions.types import ONLY_TYPE, EdgeKey, relation_fanouts
 
 TALLY = 4
@@ -170,6 +170,8 @@ class TypedTask(Task):
         Width of the features of in-edges by the name of the relation. Those without features are left out.
     returned : tuple of str
         The types whose rows a network returns. The first has the labels.
+    embeddings : int
+        Width of a learned row of each vertex, behind its features. 0: only types without features have learned rows.
     """
 
     types: tuple[str, ...]
@@ -177,6 +179,7 @@ class TypedTask(Task):
     widths: Mapping[str, int]
     edge_widths: Mapping[str, int]
     returned: tuple[str, ...]
+    embeddings: int = 0
 
     @property
     def target(self) -> str:
@@ -196,7 +199,7 @@ class TypedTask(Task):
     @property
     def learned(self) -> tuple[str, ...]:
         """The types whose rows are learned."""
-        return tuple(name for name in self.types if not self.widths[name])
+        return tuple(name for name in self.types if self.embeddings or not self.widths[name])
 
     @property
     def embedded(self) -> Self:
@@ -206,7 +209,7 @@ class TypedTask(Task):
 
     def input_widths(self, hidden: int) -> dict[str, int]:
         """Return the width of the rows that a network gets of each type, given that of its hidden layers."""
-        return {name: self.widths[name] or hidden for name in self.types}
+        return {name: self.widths[name] + self.embeddings or hidden for name in self.types}
 
     def most_in_edges(self, fanouts: Any) -> tuple[int, ...]:
         """Return the most in-edges that a vertex of any type has in each hop of a batch. -1 is all."""

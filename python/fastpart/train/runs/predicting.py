@@ -14,13 +14,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from ... import _core
 from ...core import parameters
 from ...core.options import RunOptions
+from ...core.outputs import folder_beside
 from ...core.pairs import among
 from ...core.parameters import shown
 from ...errors import GraphWarning, ParameterError, warn
-from ...graphs.staging import beside
 from ...partitions.partition import PartitionSource, directory_of
 from ...partitions.seeds import vertex_ids
 from ...partitions.types import range_of_type
@@ -91,9 +90,8 @@ def predictions(
 
 def _dataset(source: PartitionSource, task: Task) -> AnyDataset[Any]:
     """Open a directory. Refuse one of a graph that a network for the task does not fit."""
-    path = directory_of(source)
-    _refuse_without_types(path, open_partition(path).manifest or {}, task)
-    dataset = open_dataset(path, task.target or None)
+    refuse_without_types(source, task)
+    dataset = open_dataset(source, task.target or None)
     there = dataset.task
     if there.features != task.features:
         raise ParameterError(
@@ -104,10 +102,10 @@ def _dataset(source: PartitionSource, task: Task) -> AnyDataset[Any]:
     return dataset
 
 
-def _refuse_without_types(path: Path, manifest: Mapping[str, Any], task: Task) -> None:
+def refuse_without_types(source: PartitionSource, task: Task) -> None:
     """Raise an error unless a graph has types where the task has some."""
-    typed = bool(task.target)
-    if ("types" in manifest) != typed:
+    path, typed = directory_of(source), bool(task.target)
+    if ("types" in (open_partition(path).manifest or {})) != typed:
         raise ParameterError(
             f"source: {shown(path)} holds a graph with{'out' if typed else ''} types, but the model was trained on one "
             f"with{'' if typed else 'out'}"
@@ -116,7 +114,7 @@ def _refuse_without_types(path: Path, manifest: Mapping[str, Any], task: Task) -
 
 def refuse_other_types(dataset: AnyDataset[Any], task: Task) -> None:
     """Raise an error unless types, relations and widths of features are those that a task has."""
-    _refuse_without_types(dataset.path, dataset.manifest, task)
+    refuse_without_types(dataset.path, task)
     for name in ("types", "edge_types", "widths") if task.target else ():
         if getattr(dataset.task, name) != getattr(task, name):
             raise ParameterError(
@@ -198,9 +196,7 @@ def scratch(target: Path | None, tmp_dir: Path | None) -> Iterator[tuple[Path, P
             temporary = tempfile.TemporaryDirectory(prefix="fastpart-", dir=tmp_dir)
             folders.append(Path(stack.enter_context(temporary)))
         if target is not None:
-            atomic = _core.AtomicDir(beside(target, "staged"))
-            stack.callback(atomic.discard)
-            folders.append(Path(atomic.path))
+            folders.append(stack.enter_context(folder_beside(target)))
         yield folders[-1], folders[0]
 
 

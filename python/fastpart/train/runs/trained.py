@@ -17,7 +17,7 @@ from ...core.calls import called_well
 from ...core.options import Options as CallOptions
 from ...core.options import RunOptions, run_options, with_options
 from ...core.outputs import owning
-from ...core.parameters import StrPath
+from ...core.parameters import StrPath, shown
 from ...core.parsing import mapped
 from ...errors import ParameterError, arg
 from ...graphs.graph import Graph
@@ -78,7 +78,7 @@ class TrainedModel:
     >>> ring = np.array([[i, (i + 1) % 12] for i in range(12)])
     >>> labels = np.arange(12) // 6
     >>> splits = {"train": [0, 3, 6, 9], "val": [1, 7], "test": [2, 8]}
-    >>> fp.VertexPartition(labels, k=2).save(
+    >>> stored = fp.VertexPartition(labels, k=2).save(
     ...     f"{folder}/parts", graph=ring, features=np.eye(2, dtype=np.float32)[labels], labels=labels, splits=splits
     ... )
     >>> trained = fp.train.full(f"{folder}/parts", epochs=20, out=f"{folder}/run")
@@ -255,10 +255,10 @@ class TrainedModel:
             Ids of the vertices that are wanted, each once, or a mask. Default: all.
         edges : array, optional
             Of a model of edges: numbers of the records that are wanted, each once, or a mask. Default: all. The result
-            has a row for each record.
+            has a row for each record. In a graph with types, records of the relation count from 0.
         restore : path or Graph, optional
             The graph directory with the ids that the vertices had in tables. The result is then a table of all vertices
-            with these ids, as :func:`fastpart.restore` makes it, and ``out`` a ``.parquet`` or a ``.csv``.
+            or records with these ids, as :func:`fastpart.restore` makes it, and ``out`` a ``.parquet`` or a ``.csv``.
         threads, tmp_dir, progress, memory_limit
             As in :class:`fastpart.Options`. Hidden layers lie in ``tmp_dir``, by default beside ``out``.
 
@@ -267,8 +267,9 @@ class TrainedModel:
         numpy.ndarray, polars.DataFrame or pathlib.Path
             Row v belongs to vertex v of the graph, or row i to ``vertices[i]``. Over a typed graph there is a row for
             each vertex of the target, in their order. Mapped read-only if ``out`` is given. With ``restore`` the table,
-            or ``out``. The columns are ``id``, and ``class`` (with the text of the class in ``label`` if the tables had
-            text), ``prediction`` of a regression, ``logits`` or ``embedding``.
+            or ``out``. The columns are ``id`` (of a model of edges ``source`` and ``target``), and ``class`` (with the
+            text of the class in ``label`` if the tables had text), ``prediction`` of a regression, ``logits`` or
+            ``embedding``.
 
         Raises
         ------
@@ -284,7 +285,7 @@ class TrainedModel:
         >>> ring = np.array([[i, (i + 1) % 12] for i in range(12)])
         >>> labels = np.arange(12) // 6
         >>> splits = {"train": [0, 3, 6, 9], "val": [1, 7], "test": [2, 8]}
-        >>> fp.VertexPartition(labels, k=2).save(
+        >>> stored = fp.VertexPartition(labels, k=2).save(
         ...     folder, graph=ring, features=np.eye(2, dtype=np.float32)[labels], labels=labels, splits=splits
         ... )
         >>> fp.train.full(folder, epochs=20).predict(folder)
@@ -306,17 +307,32 @@ class TrainedModel:
             target = None if out is None else parameters.output(out, (".npy",))
             with owning(out=target), torch_threads(run.threads):
                 return self._outputs(source, wanted, target, run, chosen)
-        if self._of == "edges":
-            raise ParameterError("restore: records have no ids. Leave it out")
-        if vertices is not None:
-            raise ParameterError("restore: takes all vertices. Leave out vertices=, or restore=")
+        if chosen is not None:
+            raise ParameterError(f"restore: takes all {self._of}. Leave out {arg(self._of)}, or restore=")
         target = None if out is None else parameters.output(out, SUFFIXES)
         directory = GraphDirectory.of(restore)
+        of = self._restored(directory)
         with owning(out=target), torch_threads(run.threads), scratch(target, run.tmp_dir) as (folder, _):
             rows = self._outputs(source, wanted, folder / "rows.npy", run)
-            of_type = self.task.target or None
             column = "prediction" if wanted == "classes" and self.task.regression else _COLUMNS[wanted]
-            return write_restored(rows, target, graph=directory.path, column=column, of_type=of_type)
+            return write_restored(rows, target, graph=directory.path, column=column, **of)
+
+    def _restored(self, directory: GraphDirectory) -> dict[str, Any]:
+        """Return which type or relation of a graph directory predictions are of."""
+        if self._of != "edges":
+            return {"of_type": self.task.target} if self.task.target else {}
+        relation, *others = [self._relation] if self._relation else directory.relations
+        if others:
+            raise ParameterError(
+                f"restore: {shown(directory.path)} has several relations, and the model was trained on a graph without "
+                "types. Pass the directory of that graph"
+            )
+        return {"of_relation": relation}
+
+    @property
+    def _relation(self) -> str:
+        """The relation whose records a model of edges predicts. Empty in a graph without types."""
+        return ""
 
     def _outputs(
         self,

@@ -13,7 +13,7 @@ from ..schema import Column, Key, Relation, Schema, Vertices
 from ..tables import IdKind as IdKind
 from ..tables import TableReader, open_table
 from . import requirements, triples
-from .idkinds import Use, kind_of
+from .requirements import Use, kind_of
 
 LARGEST = 2**32 - 2
 """Vertices of a graph, at most."""
@@ -61,7 +61,7 @@ class RelationTable:
     value: str | None = None
     """The text that names it in the column of relations, if its table has one."""
     vocabulary: Vocabulary | None = None
-    """The values of its columns of categories in an earlier ingest. None: there is none."""
+    """The values of its columns of categories and classes in an earlier ingest. None: there is none."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def _parts(
 ) -> list[RelationTable]:
     """Return the relations that a column names."""
     entry = table.entry
-    more = [each for each in (entry.weight, entry.time) if each is not None]
+    more = [each for each in (entry.weight, entry.time, entry.label, entry.split) if isinstance(each, str)]
     columns = [*table.columns, *more, *(each.column for each in table.features)]
     parts = triples.split(table.reader, place, entry, columns, tmp_dir)
     for part in parts:

@@ -1,11 +1,12 @@
-"""Columns of a table beside its ids: that they are there, and of a type that is of use."""
+"""Checks of columns: ids of a type have one kind, and all other columns are there and of a type that is of use."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -13,9 +14,107 @@ from ....core.frames import pl
 from ....core.notes import log
 from ....core.parameters import meant, shown
 from ....errors import GraphFormatError
-from ..schema import Column, Rates, Relation, Table, Vertices
-from ..tables import TableReader
+from ..schema import Column, Key, Relation, Table, Vertices
+from ..tables import IdKind, TableReader, dtype_of
 from ..tables.tablefiles import TableFile
+
+Family = Literal["int", "string", "binary"]
+
+
+@dataclass(frozen=True)
+class Use:
+    """A column of ids of a type, in all files of a table."""
+
+    place: str
+    files: Sequence[TableFile]
+    key: Key
+    added: bool = True
+    """Whether its ids may be vertices that no other table declares, so that they go back in its type, too."""
+
+
+@dataclass(frozen=True)
+class _Seen:
+    use: Use
+    file: TableFile
+    dtype: Any
+    family: Family
+
+    def __str__(self) -> str:
+        return f"column {self.use.key.column!r} of {shown(self.file.path)} ({self.use.place}) is {self.dtype}"
+
+
+def kind_of(name: str, uses: Sequence[Use]) -> tuple[IdKind, Any]:
+    """Return how the ids of a type are compared, and the Polars type in which they go back.
+
+    Raises
+    ------
+    GraphFormatError
+        Two of its columns have ids that cannot be equal. The text names both, and the remedy.
+    """
+    seen = [each for use in uses for file in use.files if (each := _seen(name, use, file)) is not None]
+    if not seen:
+        return "string", pl.String()
+    first = seen[0]
+    for other in seen[1:]:
+        if other.family != first.family:
+            raise GraphFormatError(
+                f"ids of {name!r} differ in type: {first}, but {other}. {_remedy(first, other)}"
+            )
+    if first.family != "int":
+        return first.family, dtype_of(first.family)()
+    types = [each.dtype for each in seen if each.dtype.is_integer()]
+    kind: IdKind = "unsigned" if pl.UInt64() in types else "signed"
+    returned = {each.dtype for each in seen if each.use.added} or set(types)
+    (single,) = returned if len(returned) == 1 else (None,)
+    whole = single is not None and single.is_integer() and single not in (pl.Int128(), pl.UInt128())
+    return kind, single if whole else dtype_of(kind)()
+
+
+def _seen(name: str, use: Use, file: TableFile) -> _Seen | None:
+    """Return what a file holds as ids. None for a column of nulls only, which fits all."""
+    dtype = file.dtypes[use.key.column]
+    if dtype == pl.Null:
+        return None
+    return _Seen(use, file, dtype, _family(name, use, file, dtype))
+
+
+def _family(name: str, use: Use, file: TableFile, dtype: Any) -> Family:
+    text = dtype in (pl.String, pl.Categorical, pl.Enum)
+    never = dtype.is_nested() or dtype.is_float() or dtype in (pl.Object, pl.Unknown)
+    if not never:
+        if use.key.as_ == "string":
+            return "string"
+        if dtype.is_integer() or (text and use.key.as_ == "int"):
+            return "int"
+        if use.key.as_ is None and (text or dtype == pl.Binary):
+            return "string" if text else "binary"
+    at = f"{use.place}: column {use.key.column!r} of {shown(file.path)} is {dtype}"
+    if dtype.is_float():
+        raise GraphFormatError(f"{at}. Such numbers are not exact. Store whole numbers or text in the table")
+    if never:
+        raise GraphFormatError(f"{at}, which is no id. Name a column of whole numbers, text or bytes")
+    if use.key.as_ == "int":
+        raise GraphFormatError(f"{at}, but the schema says `as: int`, which reads text. Leave it out")
+    raise GraphFormatError(
+        f"{at}. Ids are whole numbers, text or bytes. Read it by its text: "
+        f"`{{{_key(use, name)}: {{column: {use.key.column}, as: string}}}}`"
+    )
+
+
+def _key(use: Use, name: str) -> str:
+    return "id" if use.place.endswith(".id") else name
+
+
+def _remedy(first: _Seen, other: _Seen) -> str:
+    families = {first.family, other.family}
+    number, text = (first, other) if first.family == "int" else (other, first)
+    if families == {"int", "string"}:
+        return (
+            f"Say `as: string` at {number.use.place}, or, if the text is whole numbers, `as: int` at {text.use.place}: "
+            f"`{{column: {text.use.key.column}, as: int}}`"
+        )
+    return "Say `as: string` at each of them, or store both in one type"
+
 
 _OF_CATEGORIES = ("code", "embedding", "onehot")
 """Forms of columns of categories."""
@@ -24,14 +123,7 @@ _OF_CATEGORIES = ("code", "embedding", "onehot")
 def check_vertices(place: str, entry: Vertices, reader: TableReader, id_column: str) -> None:
     """Refuse a table of vertices that lacks a column, or has one of no use."""
     _require(f"{place}.id", reader, id_column)
-    _check_time(place, entry, reader)
-    if entry.label is not None:
-        what = "classes (whole numbers, text), numbers, or lists of numbers"
-        _check(f"{place}.label", reader, entry.label, _is_label, what)
-    if isinstance(entry.split, str):
-        _check(f"{place}.split", reader, entry.split, _is_text, "text: train, val or test")
-    elif isinstance(entry.split, Rates) and entry.split.by == "time" and entry.time is not None:
-        _require(f"{place}.time", reader, entry.time)
+    _check_columns(place, entry, reader)
 
 
 def check_relation(place: str, entry: Relation, reader: TableReader, ends: tuple[str, str]) -> None:
@@ -40,7 +132,7 @@ def check_relation(place: str, entry: Relation, reader: TableReader, ends: tuple
         raise GraphFormatError(f"{place}: source and target are the same column, {ends[0]!r}")
     for end, column in zip(("source", "target"), ends, strict=True):
         _require(f"{place}.{end}", reader, column)
-    _check_time(place, entry, reader)
+    _check_columns(place, entry, reader)
     if entry.weight is not None:
         _check(f"{place}.weight", reader, entry.weight, _is_number, "numbers")
     if entry.relation is not None:
@@ -63,7 +155,7 @@ def features_of(place: str, entry: Table, reader: TableReader, ids: Sequence[str
             if column.column in found:
                 raise GraphFormatError(f"{where}: the column {column.column!r} is there twice")
             _check_feature(where, known := _known(where, column), reader)
-            if known.as_ in _OF_CATEGORIES and known.column == getattr(entry, "label", None):
+            if known.as_ in _OF_CATEGORIES and known.column == entry.label:
                 raise GraphFormatError(
                     f"{where}: column {known.column!r} is the label, which a network would read as a feature. Leave it "
                     "out here"
@@ -138,9 +230,14 @@ def _check_feature(where: str, column: Column, reader: TableReader) -> None:
         raise GraphFormatError(f"{where}: column {name!r} has lists of {sorted(map(str, widths))} numbers")
 
 
-def _check_time(place: str, entry: Table, reader: TableReader) -> None:
+def _check_columns(place: str, entry: Table, reader: TableReader) -> None:
     if entry.time is not None:
         _check(f"{place}.time", reader, entry.time, _is_time, "whole numbers, dates or time stamps")
+    if entry.label is not None:
+        what = "classes (whole numbers, text), numbers, or lists of numbers"
+        _check(f"{place}.label", reader, entry.label, _is_label, what)
+    if isinstance(entry.split, str):
+        _check(f"{place}.split", reader, entry.split, _is_text, "text: train, val or test")
 
 
 def _check(place: str, reader: TableReader, column: str, fits: Callable[[Any], bool], what: str) -> None:

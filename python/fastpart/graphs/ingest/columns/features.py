@@ -12,15 +12,26 @@ import numpy as np
 from ....core.frames import pl
 from ....core.notes import log
 from ....errors import CapacityError, GraphFormatError, ParameterError
-from ...embedded_columns import MOST_EMBEDDED, default_dim
+from ...graph_directory import MOST_EMBEDDED, default_dim
 from ..schema import Column
 from ..tables import TableReader
-from . import kinds
-from .categories import Categories, Codes, categories, kept, note_missing
-from .pieces import Array, Mask, Piece
-from .surveys import Fact, Missing, Survey, Values, facts_of, merged, width_of
-from .times import UNKNOWN, Times
-from .values import lists, scalars
+from .rows import Array, Mask, Piece, is_list, is_number, is_text, kind_in_files, lists, only, scalars
+from .surveys import (
+    UNKNOWN,
+    Categories,
+    Codes,
+    Fact,
+    Missing,
+    Survey,
+    Times,
+    Values,
+    categories,
+    facts_of,
+    kept,
+    merged,
+    note_missing,
+    width_of,
+)
 
 _BLOCK_BYTES = 8 << 20
 """What is written of the matrix at a time."""
@@ -279,26 +290,26 @@ def _feature(entry: Column, reader: TableReader) -> Feature:
     name, fill = entry.column, entry.fill
     if entry.as_ in ("code", "embedding", "onehot"):
         kind_of = _kind_of_lists if entry.as_ == "onehot" else _kind_of_category
-        kinds.kind_in_files(reader.files, name, kind_of, _CATEGORIES, kinds.only)
+        kind_in_files(reader.files, name, kind_of, _CATEGORIES, only)
         return Feature(name, entry.as_, fill, dim=entry.dim or None)
     if fill is not None and not math.isfinite(np.float32(fill)):
         raise ParameterError(f"column {name!r}: fill: {fill} is no finite number of float32")
     if entry.as_ == "days":
         return Feature(name, "days", fill, entry.standardise, Times(name, reader, _DATES))
-    form = kinds.kind_in_files(reader.files, name, _form, _NUMBERS, kinds.only)
+    form = kind_in_files(reader.files, name, _form, _NUMBERS, only)
     return Feature(name, "list" if form == "list" else "number", fill, entry.standardise)
 
 
 def _form(dtype: Any) -> str | None:
-    if kinds.is_list(dtype):
+    if is_list(dtype):
         return "list"
-    return "number" if kinds.is_number(dtype) or kinds.is_text(dtype) else None
+    return "number" if is_number(dtype) or is_text(dtype) else None
 
 
 def _kind_of_category(dtype: Any) -> str | None:
     if dtype.is_integer():
         return "whole"
-    return "text" if kinds.is_text(dtype) or dtype in (pl.Boolean, pl.Date) else None
+    return "text" if is_text(dtype) or dtype in (pl.Boolean, pl.Date) else None
 
 
 def _kind_of_lists(dtype: Any) -> str | None:

@@ -1,15 +1,25 @@
-"""What is found out about a file of a table before its rows are written: values, kinds of text, widths."""
+"""Surveys of columns before their rows are written, and the categories and times that follow from them.
+
+Categories are the values of a column, in an order that later ingests keep. Times are int64.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import count
 from typing import Any, Protocol
 
+import numpy as np
+import numpy.typing as npt
+
 from ....core.frames import pl
+from ....core.notes import log
+from ....core.parameters import one_line
 from ....errors import CapacityError, GraphFormatError
 from ..tables import TableReader
-from .kinds import is_text
+from .rows import Array, Piece, blocks, is_text, kind_in_files, only
 
 MOST_VALUES = 2**24
 """The most distinct values of a column of categories or classes. As float32, greater codes would not all differ."""
@@ -235,3 +245,183 @@ def refuse_many(column: str, values: int) -> None:
             f"column {column!r}: more than {MOST_VALUES:,} distinct values are too many for categories or classes. Is "
             "it a column of ids or of free text?"
         )
+
+
+_NAMED = 3
+"""New values that a note names."""
+
+Codes = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Categories:
+    """The values of a column. The code of a value is its place among them."""
+
+    values: tuple[Any, ...]
+    """Text or whole numbers, sorted. Those of an earlier vocabulary come first, in its order."""
+    counts: tuple[int, ...]
+    """How often each value occurs in the table. The fill value stands in every row that it fills."""
+    unknown: int | None = None
+    """How many times a value occurs that the earlier vocabulary lacks. None: there is no earlier one."""
+
+    @property
+    def slot(self) -> int:
+        """The code of all values that an earlier vocabulary lacks."""
+        return len(self.values)
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """What the file of categories says of the column."""
+        return {"values": list(self.values), "counts": list(self.counts)}
+
+    @cached_property
+    def _enum(self) -> pl.Enum:
+        return pl.Enum([str(each) for each in self.values])
+
+    def code(self, value: Any) -> int:
+        """Return the code of a value."""
+        return int(self._codes(pl.Series([value]))[0])
+
+    def _codes(self, values: pl.Series) -> Codes:
+        """Return the code of each value. Those that are not there, and missing ones, have that of the slot."""
+        told = values.cast(pl.String).cast(self._enum, strict=False)
+        return told.to_physical().cast(pl.Int64).fill_null(self.slot).to_numpy()
+
+    def of(self, piece: Piece, column: str, values: pl.Series, row_of: Callable[[int], int]) -> Codes:
+        """Return the code of each value of a column. -1 is a missing value. ``row_of`` gives the row of a value."""
+        known = values.is_not_null().to_numpy()
+        codes = self._codes(values)
+        new = known & (codes == self.slot)
+        if self.unknown is None and new.any():
+            place = int(new.argmax())
+            raise piece.refusal(
+                column, row_of(place), f"{values[place]!r} is new. The file changed, start again"
+            )
+        return np.where(known, codes, -1)
+
+
+def categories(counts: Mapping[Any, int]) -> Categories:
+    """Return the values of a column without an earlier vocabulary, sorted."""
+    ordered = dict(sorted(counts.items()))
+    return Categories(tuple(ordered), tuple(ordered.values()))
+
+
+def kept(where: str, column: str, counts: Mapping[Any, int], vocabulary: Sequence[Any]) -> Categories:
+    """Return the values of an earlier vocabulary, and say in a note which values it lacks."""
+    known, new = _compared(counts, vocabulary)
+    if new:
+        log.info(
+            "%s: column %r: %s of its values are not in the vocabulary (%s), and count as unknown",
+            where,
+            column,
+            f"{sum(new.values()):,}",
+            _listed(new),
+        )
+    return Categories(tuple(vocabulary), tuple(known), sum(new.values()))
+
+
+def extended(where: str, column: str, counts: Mapping[Any, int], vocabulary: Sequence[Any]) -> Categories:
+    """Return the classes of an earlier vocabulary, and new ones behind them, which a note names."""
+    known, new = _compared(counts, vocabulary)
+    if new:
+        log.info(
+            "%s: column %r: %s behind the %s of the vocabulary (%s)",
+            where,
+            column,
+            f"{len(new):,} new class{'es' if len(new) != 1 else ''}",
+            f"{len(vocabulary):,}",
+            _listed(new),
+        )
+    new = dict(sorted(new.items()))
+    return Categories((*vocabulary, *new), (*known, *new.values()))
+
+
+def note_missing(where: str, column: str) -> None:
+    """Say in a note that an earlier vocabulary has no values of a column."""
+    log.info("%s: column %r is not in the vocabulary. Its values are numbered anew", where, column)
+
+
+def _compared(counts: Mapping[Any, int], vocabulary: Sequence[Any]) -> tuple[list[int], dict[Any, int]]:
+    """Return the counts of the values of a vocabulary, and those of all others. 5 and "5" are one value."""
+    codes = {str(value): code for code, value in enumerate(vocabulary)}
+    known, new = [0] * len(vocabulary), {}
+    for value, times in counts.items():
+        code = codes.get(str(value))
+        if code is not None:
+            known[code] += times
+        elif times:
+            new[value] = times
+    return known, new
+
+
+def _listed(new: Mapping[Any, int]) -> str:
+    named = ", ".join(one_line(repr(value), 40) for value in sorted(new)[:_NAMED])
+    return named + (f" and {len(new) - _NAMED:,} more" if len(new) > _NAMED else "")
+
+
+UNKNOWN = int(np.iinfo(np.int64).min)
+"""The time of a row that has none."""
+
+UNITS = {"whole": "number", "date": "days since 1970-01-01", "stamp": "microseconds since 1970-01-01"}
+"""What the numbers count, by how times are written in the table."""
+
+_VALID = "Times are whole numbers, dates or time stamps"
+
+
+class Times:
+    """The column of times of a table. Whole numbers stay as they are."""
+
+    def __init__(self, column: str, reader: TableReader, valid: str = _VALID) -> None:
+        self.column, self._reader, self._valid = column, reader, valid
+        self._in_types = kind_in_files(reader.files, column, _form, valid, only)
+
+    def facts(self, number: int) -> list[Fact]:
+        """Return what has to be found out about a file."""
+        return [TextTimes(self.column, self._reader, number)] if self._in_types == "text" else []
+
+    def kind(self, found: Sequence[Survey]) -> str:
+        """Return how times are written in all files: "whole", "date" or "stamp"."""
+        if self._in_types != "text":
+            return self._in_types
+        told = sorted({each for each in facts_of(found, "times", self.column) if each is not None})
+        if len(told) > 1:
+            raise GraphFormatError(
+                f"column {self.column!r}: times are written as {' and '.join(UNITS[each] for each in told)}. Write all "
+                "alike"
+            )
+        return told[0] if told else "whole"
+
+    def write(self, piece: Piece, kind: str, times: npt.NDArray[np.int64]) -> None:
+        """Write the times of some rows."""
+        times[piece.slots] = self.of(piece, kind)
+
+    def of(self, piece: Piece, kind: str) -> npt.NDArray[np.int64]:
+        """Return the times of some rows. :data:`UNKNOWN` is a missing one."""
+        given = piece.frame[self.column]
+        values = parsed(given, kind) if is_text(given.dtype) else given
+        if kind == "stamp":
+            values = values.cast(pl.Datetime("us"))
+        numbers = values.cast(pl.Int64, strict=False)
+        wrong = numbers.is_null() & given.is_not_null()
+        if given.dtype.is_float():  # a column of whole numbers with nulls, as pandas writes it
+            unknown = given.is_nan().fill_null(True)
+            wrong = (wrong | (numbers.cast(pl.Float64) != given).fill_null(False)) & ~unknown
+        piece.refuse(
+            wrong.to_numpy(), self.column, lambda place: f"{given[place]!r} is no time. {self._valid}"
+        )
+        return numbers.fill_null(UNKNOWN).to_numpy()
+
+    def description(self, kind: str, times: Array) -> dict[str, Any]:
+        """Return what the times count, and how many are missing."""
+        missing = sum(int((times[rows] == UNKNOWN).sum()) for rows in blocks(times))
+        return {"column": self.column, "unit": UNITS[kind], "missing": missing}
+
+
+def _form(dtype: Any) -> str | None:
+    if dtype.is_integer() or dtype.is_float():
+        return "whole"
+    if dtype == pl.Datetime:
+        return "stamp"
+    if dtype == pl.Date:
+        return "date"
+    return "text" if is_text(dtype) else None

@@ -42,7 +42,8 @@ def translated(content: Mapping[str, Any]) -> dict[str, Any]:
         vertices.setdefault(target, {})
         name = relation if times[relation] == 1 else f"{source}-{relation}-{target}"
         from_, to = _ends(edge, place)
-        relations[name] = _table(edge, place) | {"source": {source: from_}, "target": {target: to}}
+        ends = {"source": {source: from_}, "target": {target: to}}
+        relations[name] = _table(edge, place) | ends | _labels(edge, place)
     return {"fastpart": 1, "directedness": "directed", "vertices": vertices, "relations": relations}
 
 
@@ -119,10 +120,15 @@ def _feature(feature: Mapping[str, Any], place: str) -> dict[str, Any]:
     return {"column": column, "standardise": scaled}
 
 
-def _labels(node: Mapping[str, Any], place: str) -> dict[str, Any]:
-    labels = node.get("labels") or []
+def _labels(entry: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """Return label and split of an entry. A task of links has none: its edges are split by :func:`split_edges`."""
+    labels = [
+        each
+        for each in entry.get("labels") or []
+        if "link_prediction" not in (each.get("task_type"), each.get("type"))
+    ]
     if len(labels) > 1:
-        raise ParameterError(f"{place}.labels: only one label a type is read")
+        raise ParameterError(f"{place}.labels: only one label a type or relation is read")
     if not labels:
         return {}
     label = labels[0]

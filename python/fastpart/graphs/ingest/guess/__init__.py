@@ -10,7 +10,7 @@ from ....core.frames import pl
 from ....core.notes import log
 from ....core.parameters import one_line
 from ....core.parameters import path as checked_path
-from ..columns.splitting import WORDS
+from ..columns.labels import WORDS
 from ..tables import open_table
 from . import guesses
 from .guesses import in_doubt as in_doubt

@@ -80,7 +80,7 @@ def _vertices(guess: VertexGuess) -> list[str]:
         lines.append(_line("    duplicates: first", guess.duplicates))
     rest = [each for each in table.kinds if each != guess.id]
     split, time = _split(table, rest), _time(table, rest)
-    lines += _label(table, rest) + split + time + _features(table, rest)
+    lines += (_label(table, rest) or _few(table, rest)) + split + time + _features(table, rest)
     return lines + _masks(table, rest) + _unused(table, rest)
 
 
@@ -104,7 +104,8 @@ def _relation(guess: RelationGuess, star: bool) -> list[str]:
     if weights:
         rest.remove(weights[0])
         lines.append(_line(f"    weight: {quoted(weights[0])}", "by its name"))
-    return lines + _time(table, rest) + _features(table, rest) + _unused(table, rest)
+    lines += _label(table, rest) + _split(table, rest) + _time(table, rest) + _features(table, rest)
+    return lines + _masks(table, rest) + _unused(table, rest)
 
 
 def _files(table: Look) -> list[str]:
@@ -127,6 +128,11 @@ def _label(table: Look, rest: list[str]) -> list[str]:
         if _LABEL.match(each) and table.kinds[each] in ("int", "text", "number", "vector"):
             rest.remove(each)
             return [_line(f"    label: {quoted(each)}", "by its name")]
+    return []
+
+
+def _few(table: Look, rest: list[str]) -> list[str]:
+    """Return a comment that names the columns of few values, of which one may be the label."""
     few = [each for each in rest if table.kinds[each] in ("int", "text") and table.few(each) > 1]
     few = [each for each in few if not (_NO_FEATURE.search(each) or IDENTIFIER.search(each))]
     return (

@@ -13,14 +13,12 @@ from ....core.folders import leads_out
 from ....core.frames import before_polars_threads, pl
 from ....core.parameters import shown
 from ....errors import FastpartError, GraphFormatError
-from ..columns.kinds import is_text
+from ..columns.rows import is_text
 from ..columns.surveys import Missing, elements
 from ..schema import Csv, Format
-from ..tables import snapshots, texts
-from ..tables.formats import known, source_of
-from ..tables.listing import find, table_kind
-from ..tables.paths import Found, hidden
-from ..tables.tablefiles import reading, with_partitions
+from ..tables.formats import SEPARATORS, known, opened, source_of
+from ..tables.listing import Found, find, hidden, table_kind
+from ..tables.tablefiles import reading, source_of_snapshot, with_partitions
 
 ROWS = 100_000
 """Rows of a table that are looked at."""
@@ -198,7 +196,7 @@ def _look_at(name: str, files: str, found: list[Found]) -> Look:
     first = found[0]
     notes: list[str] = []
     format = _format(first, notes)
-    source = snapshots.source_of(first) if first.table else source_of(first, format, None)
+    source = source_of_snapshot(first) if first.table else source_of(first, format, None)
     with reading(first.path, source):
         if wrong := source.check():
             raise GraphFormatError(f"{shown(first.path)}: not {source.what}: {wrong}")
@@ -214,8 +212,8 @@ def _format(found: Found, notes: list[str]) -> Format | None:
     suffix = os.path.splitext(re.sub(r"\.(gz|zst|bz2|xz)$", "", found.path.lower()))[1]
     if suffix not in (".csv", ".tsv", ".txt") or found.path.lower().endswith(".zst"):
         return None
-    usual = texts.SEPARATORS.get(suffix, ",")
-    with texts.opened(found.path) as lines:
+    usual = SEPARATORS.get(suffix, ",")
+    with opened(found.path) as lines:
         first = lines.readline(1 << 16)
     counts = {sign: first.count(sign) for sign in (usual, ",", "\t", ";", "|", " ")}
     separator = usual if counts[usual] else max(counts, key=lambda sign: counts[sign])

@@ -13,11 +13,9 @@ from .... import _core
 from ....core.notes import log
 from ....core.parameters import shown
 from ..columns import DESCRIPTION, RelationColumns, VertexColumns
-from ..columns.arrays import opened
-from ..columns.pieces import LEFT_OUT
-from .job import Job, NumberedType
+from ..columns.rows import LEFT_OUT, opened
+from .job import Job, NumberedType, Unit
 from .records import Records
-from .units import Unit
 
 Slots = npt.NDArray[np.uint32] | npt.NDArray[np.int64] | slice
 """The vertices or records of some rows."""

@@ -26,7 +26,7 @@ from ...types import Reverse, TypedRanges, default_reverse
 from ...weights import Weights, scaled
 from ..catalog import Catalog, RelationTable
 from ..columns import DESCRIPTION
-from ..columns.arrays import replacing
+from ..columns.rows import replacing
 from .job import Job, NumberedType
 from .records import RECORD, Records
 

@@ -13,8 +13,7 @@ from ....errors import CapacityError, GraphFormatError
 from ...tables import write_table
 from ..catalog import RelationTable, VertexTable
 from ..tables import TableReader
-from .job import Job, NumberedType
-from .units import place
+from .job import Job, NumberedType, place
 
 IDS = 1 << 18
 """Ids in memory at a time."""

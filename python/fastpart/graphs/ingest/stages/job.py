@@ -1,4 +1,4 @@
-"""What all stages of one ingest share: tables, work folder, journal, memory, progress."""
+"""What all stages of one ingest share: tables in units of work, work folder, journal, memory, progress."""
 
 from __future__ import annotations
 
@@ -22,14 +22,99 @@ from ....core.parameters import shown
 from ....errors import MemoryBudgetError
 from ...graph_directory import MARKER
 from ..catalog import Catalog, RelationTable, VertexTable
-from ..schema import Vertices
-from ..tables import TableReader
-from ..tables.idcasts import IdKind
-from .journal import Journal
-from .units import units_of
-from .work_folder import WorkFolder
+from ..tables import IdKind, TableReader
+from .work_folder import Journal, WorkFolder
 
-FORMAT = 4
+ROWS = 1 << 22
+"""Rows of a unit, unless a single file has more and cannot be read in slices."""
+
+_MOST = 128
+"""Units of a table, about. So the number of files that a merge opens stays small."""
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Rows of one file."""
+
+    file: int
+    start: int
+    stop: int
+    first: int
+    """The number of its first row among all rows of the table."""
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return self.stop - self.start
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Rows that are worked on together."""
+
+    number: int
+    slices: tuple[Slice, ...]
+    bytes: int
+    """Bytes of input, about."""
+
+    @property
+    def first(self) -> int:
+        """The number of its first row."""
+        return self.slices[0].first
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return sum(each.rows for each in self.slices)
+
+    @property
+    def name(self) -> str:
+        """Its name in the journal and in names of files."""
+        return f"{self.number:05}"
+
+
+def units_of(reader: TableReader) -> list[Unit]:
+    """Return the units of a table, from its first row to its last. They depend on its files only."""
+    most = max(ROWS, -(-sum(file.rows for file in reader.files) // _MOST))
+    units: list[Unit] = []
+    slices: list[Slice] = []
+    size = first = 0
+    for number, file in enumerate(reader.files):
+        step = most if reader.divisible(number) else max(file.rows, 1)
+        for start in range(0, file.rows, step):
+            stop = min(start + step, file.rows)
+            slices.append(Slice(number, start, stop, first))
+            first += stop - start
+            size += file.bytes * (stop - start) // max(file.rows, 1)
+            if sum(each.rows for each in slices) >= most:
+                units.append(Unit(len(units), tuple(slices), size))
+                slices, size = [], 0
+    if slices:
+        units.append(Unit(len(units), tuple(slices), size))
+    return units
+
+
+def groups_of(units: Sequence[Unit], most: int) -> list[list[Unit]]:
+    """Return the units in groups of at most ``most`` records, or of one unit that has more."""
+    groups: list[list[Unit]] = []
+    for unit in units:
+        if not groups or sum(each.rows for each in groups[-1]) + unit.rows > most:
+            groups.append([])
+        groups[-1].append(unit)
+    return groups
+
+
+def place(reader: TableReader, row: int) -> str:
+    """Return the file and row of a row of a table, as messages show it."""
+    first = 0
+    for number, file in enumerate(reader.files):
+        if row < first + file.rows:
+            return reader.place(number, row - first)
+        first += file.rows
+    return f"row {row}"
+
+
+FORMAT = 5
 """Version of the work folder. One of another version is not gone on with."""
 
 _READER = 230 << 20
@@ -116,8 +201,8 @@ class Job:
 
 def _entries(catalog: Catalog) -> dict[str, Any]:
     """Return the entries that ``graph.json`` is going to have, as far as they tell what lies in the directory."""
-    return {
-        "types": [
+    entries = {
+        of: [
             {
                 "name": name,
                 "features": table.features,
@@ -125,18 +210,13 @@ def _entries(catalog: Catalog) -> dict[str, Any]:
                 "split": table.entry.split,
                 "times": table.entry.time,
             }
-            for name, table in catalog.vertices.items()
-        ],
-        "relations": [
-            {
-                "name": name,
-                "features": table.features,
-                "weights": table.entry.weight,
-                "times": table.entry.time,
-            }
-            for name, table in catalog.relations.items()
-        ],
+            for name, table in tables.items()
+        ]
+        for of, tables in (("types", catalog.vertices), ("relations", catalog.relations))
     }
+    for entry, table in zip(entries["relations"], catalog.relations.values(), strict=True):
+        entry["weights"] = table.entry.weight
+    return entries
 
 
 def readers(catalog: Catalog) -> dict[str, TableReader]:
@@ -177,7 +257,7 @@ def _vocabulary_of(catalog: Catalog) -> str | None:
     used = []
     for table in tables:
         columns = [each.column for each in table.features if each.as_ in ("onehot", "embedding", "code")]
-        columns += [table.entry.label] if isinstance(table.entry, Vertices) and table.entry.label else []
+        columns += [table.entry.label] if table.entry.label else []
         used.append([(table.vocabulary or {}).get(column) for column in columns])
     return blake2b(json.dumps(used).encode(), digest_size=16).hexdigest()
 

@@ -15,11 +15,10 @@ from .... import _core
 from ....core.system import allocate
 from ....errors import GraphFormatError
 from ..catalog import RelationTable
-from ..columns.arrays import replacing
+from ..columns.rows import replacing
 from .ids import PER_ID
-from .job import Job, NumberedType, blocks
-from .journal import hash_of
-from .units import Slice, Unit, groups_of, place
+from .job import Job, NumberedType, Slice, Unit, blocks, groups_of, place
+from .work_folder import hash_of
 
 RECORD = 8
 """Bytes of a record in ``edges.bin``."""

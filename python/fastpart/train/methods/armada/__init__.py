@@ -108,7 +108,7 @@ def armada(source: PartitionSource, options: ArmadaOptions) -> TrainedModel:
     >>> ring = np.array([[i, (i + 1) % 12] for i in range(12)])
     >>> labels = np.arange(12) // 6
     >>> splits = {"train": [0, 3, 6, 9], "val": [1, 7], "test": [2, 8]}
-    >>> fp.VertexPartition(labels, k=2).save(
+    >>> stored = fp.VertexPartition(labels, k=2).save(
     ...     folder, graph=ring, features=np.eye(2, dtype=np.float32)[labels], labels=labels, splits=splits
     ... )
     >>> fp.train.armada(folder, epochs=20, batch_workers=2, compute_workers=1).summary["test_accuracy"]

@@ -24,6 +24,9 @@ from ....errors import TrainingError
 WAITS_FOR_PEERS = True
 """An error from here may be the fault of another process."""
 
+WAITS_FOR_PEERS = True
+"""An error from here may be the fault of another process."""
+
 Array = npt.NDArray[Any]
 Spec = tuple[np.dtype[Any], tuple[int, ...]]
 """Type and shape of an array."""

@@ -20,11 +20,10 @@ from ....loading.remote import fetching_of
 from ....loading.row_files import RowFiles
 from ....partitions.coding import Coding
 from ....partitions.loader_options import FetchingOptions
-from ....partitions.seeds import Ids, seeds_of
+from ....partitions.seeds import Ids, TypeVertices, seeds_of
 from ....partitions.types import edge_keys, of_relation, of_type, type_names
 from ...data import Dataset
 from ...jobs.job import Place
-from ...learned_rows import TypeVertices
 from ...learning.batches import VertexRows
 from ...method_options import ArmadaOptions
 from ...ranks import rank, world_size

@@ -16,6 +16,7 @@ METHOD = Method(
     EdgeOptions,
     driver="fastpart.train.methods.edges.driver:Driver",
     worker="fastpart.train.methods.edges.worker:Worker",
+    types=True,
     result="fastpart.train.methods.edges.trained:opened",
     network="fastpart.train.methods.edges.outputs:noted_network",
     defaults={"batch_size": 1000},
@@ -38,8 +39,10 @@ def edges(source: PartitionSource, options: EdgeOptions) -> TrainedEdges:
     ----------
     source : path
         A partition directory of vertices, saved with ``graph=``, ``features=``, ``edge_labels=`` and
-        ``edge_label_splits=``, of a graph without types. Models that take features of edges get them as in
-        :func:`fastpart.train.sampled`.
+        ``edge_label_splits=``. Models that take features of edges get them as in :func:`fastpart.train.sampled`.
+    relation : str, optional
+        The relation whose records have the labels, in a graph with types. Default: the only one with labels and records
+        to train on.
     ahead : int
         Batches that are made ahead of their use.
     hidden
@@ -56,7 +59,7 @@ def edges(source: PartitionSource, options: EdgeOptions) -> TrainedEdges:
     Raises
     ------
     ParameterError
-        An invalid parameter, a directory without features, labels of edges or their splits, or with types.
+        An invalid parameter, a directory without features, labels of edges or their splits, or an unknown relation.
     TrainingError
         A worker died. The text names it and its signal or exit code, and quotes the end of its stderr.
     GraphFormatError
@@ -83,7 +86,7 @@ def edges(source: PartitionSource, options: EdgeOptions) -> TrainedEdges:
     >>> crosses = (sides[ring[:, 0]] != sides[ring[:, 1]]).astype(int)
     >>> splits = {"train": [0, 2, 3, 5, 7, 11], "val": [1, 8], "test": [4, 9]}
     >>> features = np.eye(2, dtype=np.float32)[sides]
-    >>> fp.VertexPartition(sides, k=2).save(
+    >>> stored = fp.VertexPartition(sides, k=2).save(
     ...     folder, graph=ring, features=features, edge_labels=crosses, edge_label_splits=splits
     ... )
     >>> trained = fp.train.edges(folder, epochs=40, dropout=0, workers=1)

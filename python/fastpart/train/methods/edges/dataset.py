@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,39 +15,50 @@ from torch import Tensor
 
 from ....core.inputs import EDGE_LABEL_SPLITS, EDGE_LABELS
 from ....core.parameters import shown
-from ....errors import ParameterError, code
+from ....partitions.part_rows import RelationData
 from ....partitions.parts import VertexPartData
-from ...data import Dataset
+from ....partitions.types import edge_types, key_of, rows_of_relation
+from ...data import saving, the_only
+from ...models.scores import Task
+from ..links.dataset import RelationDataset
 
 Ids = npt.NDArray[np.int64]
 
 
 class Records:
-    """The records whose target is an inner vertex of a part, with the attributes of the vertices of a part.
+    """The records of a relation whose target is an inner vertex of a part, with the attributes of vertices of a part.
 
     Attributes
     ----------
+    of : RelationData
+        The in-edges of the relation.
     places : numpy.ndarray
-        int64: the in-edge of the part that has the direction of each record.
+        int64: the in-edge of the relation in the part that has the direction of each record.
     num_inner : int
         Their number.
     """
 
-    def __init__(self, part: VertexPartData, m: int) -> None:
-        edges = int(part.indptr[part.num_inner])
-        self._part, self.places = part, np.flatnonzero(part.edge_ids[:edges] < m)
+    def __init__(self, of: RelationData, m: int) -> None:
+        self.of, self.places = of, np.flatnonzero(of.edge_ids[: of.num_of_inner] < m)
         self.num_inner = len(self.places)
 
     @property
     def ids(self) -> Ids:
-        """Numbers of the records."""
-        return self._part.edge_ids[self.places]
+        """Numbers of the records in their relation."""
+        return self.of.edge_ids[self.places] - self.of.type.relation.first
+
+    def ends(self, places: Ids) -> Ids:
+        """Return the ids of source and target of in-edges of the relation, of shape (in-edges, 2)."""
+        part = self.of._part
+        in_part = self.of.edges[places]
+        targets = np.searchsorted(part.indptr, in_part, side="right") - 1
+        return np.stack([part.vertices[part.indices[in_part]], part.vertices[targets]], axis=1)
 
     def __getattr__(self, name: str) -> Any:
         """Return ``labels``, ``train``, ``val`` or ``test``, a row for each record, None without such rows."""
         if name not in ("labels", "train", "val", "test"):
             raise AttributeError(name)
-        rows = getattr(self._part, EDGE_LABELS if name == "labels" else f"edge_label_{name}")
+        rows = getattr(self.of, EDGE_LABELS if name == "labels" else f"edge_label_{name}")
         return None if rows is None else rows[self.places]
 
 
@@ -59,7 +71,7 @@ class Supervision:
     pairs : numpy.ndarray
         int64, of shape (records, 2): source and target.
     parts, places : numpy.ndarray
-        Part of the target of each, and place of the record among the in-edges of the part.
+        Part of the target of each, and place of the record among the in-edges of the relation in the part.
     labels : torch.Tensor
         The labels.
     """
@@ -70,38 +82,67 @@ class Supervision:
     labels: Tensor
 
 
-class LabelledEdges(Dataset):
-    """A partition of the vertices with labels of edges. Its ``task`` is to tell these from both ends of an edge."""
+class LabelledEdges(RelationDataset):
+    """A partition of the vertices with labels of edges. Its ``task`` is to tell these from both ends of an edge.
+
+    Attributes
+    ----------
+    key : tuple of str
+        The relation whose records have the labels. A graph without types has one, whose names are empty.
+    records : Relation
+        Its records.
+    """
 
     item = "record"
 
     def _take_target(self, target: str | None) -> None:
-        if self.has_types:
-            raise ParameterError(
-                f"source: {shown(self.path)} holds a graph with types. Edges are classified in graphs without types"
-            )
+        """Find the relation of the records with labels."""
+        name = self._labelled_relation() if self.has_types and target is None else target
+        number = self.relation(name)
+        of = edge_types(self.partition)[number]
+        self.key, self.records = key_of(of), of.relation
+        self._entry = self.manifest["relations"][number] if self.has_types else self.manifest
+
+    def _labelled_relation(self) -> str:
+        """Return the relation that has labels and records to train on."""
+        known = self.manifest["relations"]
+        found = [
+            each["name"]
+            for each in known
+            if EDGE_LABELS in each and "train" in each.get(EDGE_LABEL_SPLITS, [])
+        ]
+        nothing = (
+            f"source: no relation in {shown(self.path)} has labels and training records. Save the partition with "
+            + saving([EDGE_LABELS, EDGE_LABEL_SPLITS], known[0]["name"])
+        )
+        return the_only(found, "relation", "records", nothing)
 
     def _refuse_incomplete(self) -> None:
-        missing = [name for name in ("features", EDGE_LABELS) if name not in self.manifest]
-        if "train" not in self.manifest.get(EDGE_LABEL_SPLITS, []):
+        needed = [EDGE_LABELS] if self.has_types else ["features", EDGE_LABELS]
+        missing = [name for name in needed if name not in self._entry]
+        if "train" not in self.known["splits"]:
             missing.append(EDGE_LABEL_SPLITS)
-        if missing:
-            given = ", ".join(f"{name}=..." for name in missing)
-            options = " ".join(f"--{name.replace('_', '-')} FILE" for name in missing)
-            raise ParameterError(
-                f"source: {shown(self.path)} holds no {', no '.join(missing)}. Save the partition with "
-                + code(f"p.save(DIR, graph=..., {given})", f"`fastpart partition GRAPH -o DIR {options}`")
-            )
+        self._refuse_missing(missing, self.records.name)
         self.partition.refuse_without_edges("source")
+
+    def _task(self) -> Task:
+        if not self.has_types:
+            return super()._task()
+        return self.task_of_ends([self.key], **self._outputs())
+
+    def _edge_width(self) -> int:
+        """Return the width of the features of the records."""
+        row = rows_of_relation(self.partition.parts[0], self.records.name).row_type("edge_features")
+        return 0 if row is None else math.prod(row[1])
 
     @property
     def known(self) -> Mapping[str, Any]:
-        """The entries of the manifest that describe labelled records."""
-        return {"labels": self.manifest[EDGE_LABELS], "splits": self.manifest[EDGE_LABEL_SPLITS]}
+        """The entry of the manifest that describes the labels of the records."""
+        return {"splits": self._entry.get(EDGE_LABEL_SPLITS, [])}
 
-    def labelled(self, part: VertexPartData) -> Any:
+    def labelled(self, part: VertexPartData) -> Records:
         """Return the records of a part."""
-        return Records(part, int(self.manifest["m"]))
+        return Records(rows_of_relation(part, self.records.name), int(self.manifest["m"]))
 
     @cached_property
     def supervision(self) -> Supervision:
@@ -113,20 +154,17 @@ class LabelledEdges(Dataset):
             records = self.labelled(part)
             places = records.places[chosen]
             pieces.append(
-                (records.ids[chosen], ends_of(part, places), np.full(len(places), part.index), places)
+                (records.ids[chosen], records.ends(places), np.full(len(places), part.index), places)
             )
             labels.append(self.labels(part)[chosen])
         ids, pairs, parts, places = (np.concatenate(each) for each in zip(*pieces, strict=True))
         order = np.argsort(ids)
         return Supervision(pairs[order], parts[order], places[order], torch.cat(labels)[order])
 
-    def attributes(self, part: VertexPartData, places: Ids) -> Tensor | None:
-        """Return the features of some in-edges of a part, if there are any."""
-        rows, width = part.edge_features_of(places), self.task.edge_features
-        return None if rows is None else torch.from_numpy(np.asarray(rows, np.float32).reshape(-1, width))
 
-
-def ends_of(part: VertexPartData, places: Ids) -> Ids:
-    """Return the ids of source and target of some in-edges of a part, of shape (in-edges, 2)."""
-    targets = np.searchsorted(part.indptr, places, side="right") - 1
-    return np.stack([part.vertices[part.indices[places]], part.vertices[targets]], axis=1)
+def attributes_of(rows: RelationData, places: Ids) -> Tensor | None:
+    """Return the features of in-edges of a relation in a part, if there are any."""
+    found = rows.edge_features_of(places)
+    if found is None:
+        return None
+    return torch.from_numpy(np.asarray(found, np.float32).reshape(len(found), math.prod(found.shape[1:])))

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from ....errors import ParameterError, arg
 from ....partitions.partition import PartitionSource
-from ...jobs import driver
 from ...jobs.launch import Launch, number_of_workers
 from ...memory import (
     BatchSize,
@@ -16,6 +14,7 @@ from ...memory import (
     batches,
     edge_row_bytes,
     evaluation,
+    kept_rows,
     number_bytes,
     row_bytes,
     share_of_seeds,
@@ -26,15 +25,17 @@ from ...method_options import EdgeOptions
 from ...models import NEIGHBOUR, sampling_of
 from ...registry import Method
 from ...runs.trained import TrainedModel
+from ..sampled.driver import LearningRows
 from .dataset import LabelledEdges
 from .outputs import edge_network, encoder_task
 from .trained import TrainedEdges
 
 
-class Driver(driver.Driver):
+class Driver(LearningRows):
     """Starts workers for a partition directory with labels of edges."""
 
     synchronised = True
+    told = ("halo_rf",)
     dataset: LabelledEdges
     options: EdgeOptions
 
@@ -43,14 +44,16 @@ class Driver(driver.Driver):
             raise ParameterError(
                 f"model: {options.model!r} trains on sampled graphs, which do not leave out the edges of a batch"
             )
-        dataset = LabelledEdges(source)
+        dataset = LabelledEdges(source, options.relation)
         count = number_of_workers(dataset.partition.k, options.workers, options)
         super().__init__(method, options, dataset, count, options.workers)
         self.make, self.of_model = edge_network, encoder_task(self.task, options)
+        if dataset.has_types:
+            self.decisive["relation"] = list(dataset.key)
 
     def finished(self, launch: Launch, trained: TrainedModel) -> TrainedEdges:
         """Return the result."""
-        return TrainedEdges(**vars(trained))
+        return TrainedEdges(**vars(super().finished(launch, trained)), relation=self.dataset.key)
 
     def needs(self) -> tuple[Sequence[Need], Sequence[Need]]:
         """Return what each worker takes."""
@@ -61,10 +64,10 @@ class Driver(driver.Driver):
             encoder_task(self.task, self.options),
         )
         batch = math.ceil((options.batch_size or training) * share_of_seeds(dataset, workers))
-        size = BatchSize.sampled(min(n, 2 * batch), options.fanouts, n, edges)
+        fanouts = task.most_in_edges(dataset.fanouts(options))
+        size = BatchSize.sampled(min(n, 2 * batch), fanouts, n, edges)
         parts = -(-dataset.partition.k // workers)
         records = max(int(part.indptr[part.num_inner]) for part in dataset.partition.parts)
-        resident = min(options.resident or 0, n * dataset.partition.parts[0].feature_bytes)
         width = 2 * options.hidden + self.task.edge_features
         head = 7 * options.hidden * (width + self.task.classes) + 3 * batch * (width + options.hidden)
         return [
@@ -74,18 +77,8 @@ class Driver(driver.Driver):
             ),
             *batches(options, task, size, row_bytes(dataset), 4 + edge_row_bytes(dataset, options)),
             *evaluation(dataset, options, parts),
-            Need(
-                "places of rows that are kept",
-                4 * n * options.keeps,
-                f"no {arg('cache')} and no {arg('resident')}",
-            ),
-            Need("resident rows", resident if options.device == "cpu" else 0, f"a smaller {arg('resident')}"),
+            *kept_rows(dataset, options),
+            *self.learned_needs(parts),
             Need("records to train on", 90 * training),
             Need("records of its parts", 40 * records * (1 + parts), "more parts"),
         ], ()
-
-    def summary(self) -> dict[str, Any]:
-        """Return what the summary says of parts and workers. Vertices have no labels."""
-        facts = super().summary()
-        del facts["label_skew"]
-        return facts

@@ -17,10 +17,11 @@ from torch import Tensor, nn
 from ...data import SPLITS
 from ...learning.metrics import Metrics, Scores
 from ...models import build
-from ...models.scores import Task
+from ...models.scores import Task, TypedTask
 from ...options import Options
+from ..links.decoders import PairNetwork, refuse_one_type
 from ..links.scoring import Encodings
-from .dataset import Ids, LabelledEdges, ends_of
+from .dataset import Ids, LabelledEdges, attributes_of
 
 _BLOCK = 1 << 14
 """Records at a time."""
@@ -41,20 +42,18 @@ class Head(nn.Module):
         return logits
 
 
-class EdgeNetwork(nn.Module):
+class EdgeNetwork(PairNetwork):
     """A network that returns logits of edges.
 
     Attributes
     ----------
-    encoder : torch.nn.Module
-        Returns one row for each vertex, as the models of fastpart return logits.
     head : Head
         Returns the logits of edges, given the rows of their ends and their features.
     """
 
     def __init__(self, encoder: nn.Module, head: Head) -> None:
-        super().__init__()
-        self.encoder, self.head = encoder, head
+        super().__init__(encoder)
+        self.head = head
 
 
 def encoder_task(task: Task, options: Options) -> Task:
@@ -65,6 +64,8 @@ def encoder_task(task: Task, options: Options) -> Task:
 def edge_network(task: Task, options: Options) -> EdgeNetwork:
     """Return the network of a task of edges."""
     encoder = build(encoder_task(task, options), options)
+    if isinstance(task, TypedTask):
+        refuse_one_type(encoder, options, "model")
     return EdgeNetwork(encoder, Head(options.hidden, task.edge_features, options.hidden, task.classes))
 
 
@@ -80,7 +81,7 @@ class Wanted:
     Attributes
     ----------
     places : dict of numpy.ndarray
-        Their in-edges in each part of this process.
+        Their in-edges of the relation in each part of this process.
     vertices : numpy.ndarray
         Mask of the ends of the wanted records of all processes, by row of the topology.
     """
@@ -113,8 +114,9 @@ class RecordOutputs(Encodings):
         """Return what outputs need, given which of its records are wanted in each part."""
         mine, mask, topology = dict[int, Ids](), np.zeros(self._topology.num_vertices, bool), self._topology
         for part in self._dataset.partition.parts:
-            places = self._dataset.labelled(part).places[chosen(part.index)]
-            mask[topology.rows_of(ends_of(part, places).reshape(-1))] = True
+            records = self._dataset.labelled(part)
+            places = records.places[chosen(part.index)]
+            mask[topology.rows_of(records.ends(places).reshape(-1))] = True
             if part.index in self._own.parts:
                 mine[part.index] = places
         return Wanted(mine, mask)
@@ -147,8 +149,9 @@ class RecordOutputs(Encodings):
                 return torch.from_numpy(stored.gather(topology.rows_of(np.ascontiguousarray(ids)))).to(dtype)
 
             for index, chosen in wanted.places.items():
+                records = self._dataset.labelled(parts[index])
                 for start in range(0, len(chosen), _BLOCK):
                     places = chosen[start : start + _BLOCK]
-                    sources, targets = map(rows_of, ends_of(parts[index], places).T)
-                    attributes = self._dataset.attributes(parts[index], places)
+                    sources, targets = map(rows_of, records.ends(places).T)
+                    attributes = attributes_of(records.of, places)
                     yield index, slice(start, start + len(places)), head(sources, targets, attributes)

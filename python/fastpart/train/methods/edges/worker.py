@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ....loading import LinkBatch, TypedLinkBatch
-from ...graphs.rows import alone
+from ....partitions.types import of_relation
 from ...jobs.job import Place
 from ...method_options import EdgeOptions
 from ...models import takes_edge_attr
@@ -20,7 +20,7 @@ from ..links import steps
 from ..links.steps import Links
 from ..sampled import worker as sampled
 from ..sampled.steps import StepSource
-from .dataset import LabelledEdges
+from .dataset import LabelledEdges, attributes_of
 from .outputs import EdgeNetwork, RecordOutputs, edge_network
 
 
@@ -53,8 +53,9 @@ class Edges(Links):
     def __init__(
         self, dataset: LabelledEdges, options: EdgeOptions, free_bytes: int, edge_attr: bool
     ) -> None:
-        self._dataset, self._known, self._parts = dataset, dataset.supervision, list(dataset.partition.parts)
-        super().__init__(dataset, options, free_bytes, edge_attr, self._known.pairs)
+        self._width, self._known = dataset.task.edge_features, dataset.supervision
+        self._rows = of_relation(dataset.partition, dataset.records.name)
+        super().__init__(dataset, options, free_bytes, edge_attr, self._known.pairs, [dataset.key])
 
     def _step(self, batch: LinkBatch | TypedLinkBatch, relation: int) -> Step:
         step = super()._step(batch, relation)
@@ -64,13 +65,16 @@ class Edges(Links):
 
     def _attributes(self, chosen: npt.NDArray[np.int64]) -> Tensor | None:
         """Return the features of some records to train on, if there are any."""
-        width = self._dataset.task.edge_features
-        if not width:
+        if not self._width:
             return None
-        rows, owners, places = torch.empty(len(chosen), width), self._known.parts[chosen], self._known.places
+        rows, owners, places = (
+            torch.empty(len(chosen), self._width),
+            self._known.parts[chosen],
+            self._known.places,
+        )
         for owner in np.unique(owners):
             those = np.flatnonzero(owners == owner)
-            found = self._dataset.attributes(self._parts[owner], places[chosen[those]])
+            found = attributes_of(self._rows[owner], places[chosen[those]])
             assert found is not None
             rows[torch.from_numpy(those)] = found
         return rows
@@ -88,8 +92,6 @@ class Worker(sampled.Worker):
         return Edges(dataset, options, place.free_bytes, takes_edge_attr(self.network.encoder))
 
     def _logits(self, step: Any) -> Tensor:
-        learner = self.learner
-        with learner.computing():
-            rows = self.network.encoder(step.graphs, alone(step.x).to(learner.dtype))
-            logits = self.network.head(*(rows[ends] for ends in step.ends), step.attributes)
-        return logits.to(learner.dtype)
+        dtype = self.learner.dtype
+        with self.learner.computing():
+            return self.network.head(*self.network.ends_of(step, dtype), step.attributes).to(dtype)

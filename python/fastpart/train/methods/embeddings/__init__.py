@@ -134,7 +134,7 @@ def embeddings(source: PartitionSource, options: EmbeddingOptions) -> TrainedEmb
     >>> ring = np.array([[v, (v + step) % 60] for v in range(60) for step in (1, 2, 3)])
     >>> splits = fp.split_edges(ring)
     >>> folder = tempfile.mkdtemp() + "/parts"
-    >>> fp.multilevel(splits.graph, k=2).save(folder, graph=splits.graph, edge_splits=splits)
+    >>> stored = fp.multilevel(splits.graph, k=2).save(folder, graph=splits.graph, edge_splits=splits)
     >>> given = {"width": 16, "epochs": 30, "batch_size": 32, "lr": 0.05, "dropout": 0}
     >>> trained = fp.train.embeddings(folder, **given, workers=1)
     >>> trained.embeddings.shape, bool(trained.summary["test_filtered_mrr"] > 0.2)

@@ -6,8 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ....errors import ParameterError, code
-from ....partitions.types import type_names
-from ...data import task_over_types
+from ....partitions.types import edge_keys
 from ...models.scores import Task
 from ...options import Options
 from ..links.dataset import ENDS, LinkDataset
@@ -45,6 +44,4 @@ class FactDataset(LinkDataset):
                 "encoder: the graph has no types. Train an encoder over it with "
                 + code("fastpart.train.links", "`fastpart train links`")
             )
-        ends = {name for each in self.typed.relations for name in (each.source, each.target)}
-        returned = tuple(name for name in type_names(self.partition) if name in ends)
-        return task_over_types(self.partition, returned, classes=options.hidden, multilabel=False)
+        return self.task_of_ends(edge_keys(self.partition), classes=options.hidden, multilabel=False)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import torch
 
 from ....errors import arg
-from ....graphs.relation_weights import checked_relation_weights
+from ....graphs.weights import checked_relation_weights
 from ....partitions.partition import PartitionSource
 from ....partitions.types import range_of_type
 from ...jobs import driver
@@ -46,6 +45,7 @@ class Driver(driver.Driver):
     """Starts workers that learn rows of vertices and relations."""
 
     synchronised = True
+    told = ("halo_rf",)
     dataset: FactDataset
 
     options: EmbeddingOptions
@@ -136,9 +136,3 @@ class Driver(driver.Driver):
                 f"a smaller {arg('hidden')}",
             ),
         ]
-
-    def summary(self) -> dict[str, Any]:
-        """Return what the summary says of parts and workers. Facts have no labels."""
-        facts = super().summary()
-        del facts["label_skew"]
-        return facts

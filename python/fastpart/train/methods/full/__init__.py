@@ -17,8 +17,8 @@ METHOD = Method(
     driver="fastpart.train.methods.full.driver:Driver",
     worker="fastpart.train.methods.full.worker:Worker",
     over=None,
+    types=True,
     without={
-        "target": "",
         "workers": "it trains in one process. Train with sampled, or with sdt, to have several",
         "timeout": "it trains in one process, which waits for no other",
     },
@@ -37,10 +37,10 @@ def full(source: PartitionSource, options: TrainOptions) -> TrainedModel:
     ----------
     source : path
         A partition directory of vertices or of edges, saved with ``graph=``, ``features=``, ``labels=`` and
-        ``splits=``. The result does not depend on the parts.
+        ``splits=``. The result does not depend on the parts. In a graph with types all types need features.
     batch_size
-        Default: all at once, with all neighbours. Models that train on sampled graphs (``clustergcn``, ``graphsaint``)
-        by default take about a tenth in each graph.
+        Default: all at once, with all neighbours. Graphs with types take nothing else. Models that train on sampled
+        graphs (``clustergcn``, ``graphsaint``) by default take about a tenth in each graph.
 
     Returns
     -------
@@ -68,7 +68,7 @@ def full(source: PartitionSource, options: TrainOptions) -> TrainedModel:
     >>> ring = np.array([[i, (i + 1) % 12] for i in range(12)])
     >>> labels = np.arange(12) // 6
     >>> splits = {"train": [0, 3, 6, 9], "val": [1, 7], "test": [2, 8]}
-    >>> fp.VertexPartition(labels, k=2).save(
+    >>> stored = fp.VertexPartition(labels, k=2).save(
     ...     folder, graph=ring, features=np.eye(2, dtype=np.float32)[labels], labels=labels, splits=splits
     ... )
     >>> fp.train.full(folder, epochs=20).summary["test_accuracy"]

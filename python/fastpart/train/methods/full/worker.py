@@ -38,7 +38,12 @@ class Worker:
         self._task, self._options = dataset.task, options
         self._local = local = dataset.whole(torch.device(options.device))
         self.learner = Learner(dataset.task, options, state, local.device)
-        local.features = local.features.to(self.learner.dtype)
+        features, dtype = local.features, self.learner.dtype
+        local.features = (
+            {name: rows.to(dtype) for name, rows in features.items()}
+            if dataset.has_types
+            else features.to(dtype)
+        )
         self.network = self.learner.network
         self._random = torch.Generator().manual_seed(options.seed)
         if state:

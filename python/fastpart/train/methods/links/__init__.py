@@ -64,8 +64,8 @@ def links(source: PartitionSource, options: LinkOptions) -> TrainedLinks:
         How many of them an edge gets, with replacement.
     embeddings : int, optional
         Width of a learnable row of each vertex, the encoder's input behind the features, if there are any. The worker
-        that owns a part has its rows. Only rows that a step used are changed, by Adam. In a graph with types leave it
-        out: rows of types without features are learned, as wide as ``hidden``.
+        that owns a part has its rows. Only rows that a step used are changed, by Adam. Without it, types without
+        features have learned rows as wide as ``hidden``.
     candidates : int
         Vertices that the target of each validation and test pair is ranked among, of its type, sampled once. All if
         there are no more.
@@ -105,10 +105,10 @@ def links(source: PartitionSource, options: LinkOptions) -> TrainedLinks:
     A worker holds its batches, the network, 50 bytes per training edge of all workers, and 16 bytes per number of the
     learned rows of its parts. While an epoch begins it takes about 100 bytes more per edge and negative of its own.
 
-    With ``temporal``, which is for graphs without types, each edge is trained on with what was there before its first
-    record, and its negatives are vertices that were there. Scores stay exact, and do not look ahead: the held-out pairs
-    must be split by time (``fastpart.split_edges(graph, times=...)``), so that all edges of the directory came before
-    them. Candidates are the vertices that were there before.
+    With ``temporal`` each edge is trained on with what was there before its first record, and its negatives are
+    vertices that were there. Scores stay exact, and do not look ahead: the held-out pairs must be split by time
+    (``fastpart.split_edges(graph, times=...)``), so that all edges of the directory came before them. Candidates are
+    the vertices that were there before. In a graph with types the relations that are predicted need times.
 
     Learned rows are saved with the checkpoints, in ``embeddings`` in the output folder. A resumed training equals one
     that was never interrupted, bit for bit.
@@ -126,7 +126,7 @@ def links(source: PartitionSource, options: LinkOptions) -> TrainedLinks:
     >>> ring = np.array([[v, (v + step) % 60] for v in range(60) for step in (1, 2, 3)])
     >>> splits = fp.split_edges(ring)
     >>> folder = tempfile.mkdtemp() + "/parts"
-    >>> fp.multilevel(splits.graph, k=2).save(folder, graph=splits.graph, edge_splits=splits)
+    >>> stored = fp.multilevel(splits.graph, k=2).save(folder, graph=splits.graph, edge_splits=splits)
     >>> trained = fp.train.links(folder, embeddings=16, hidden=16, dropout=0, epochs=40, workers=1)
     >>> trained.embeddings.shape, bool(trained.summary["test_auc"] > 0.7)
     ((60, 16), True)

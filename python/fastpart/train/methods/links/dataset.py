@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from hashlib import blake2b
@@ -15,12 +15,12 @@ from ....core.inputs import arrays_of
 from ....core.pairs import among
 from ....core.parameters import StrPath, path, shown
 from ....core.parsing import mapped
-from ....errors import ParameterError, arg, code
-from ....graphs.held_out import pairs_of
+from ....errors import ParameterError, code
+from ....graphs.given_splits import pairs_of
 from ....graphs.types import TypedRanges
 from ....loading.links import edges_of
 from ....partitions.part_rows import typed_of
-from ....partitions.types import ONLY_RELATION, EdgeKey, edge_keys, type_names
+from ....partitions.types import ONLY_RELATION, EdgeKey, edge_keys, rows_of_type, type_names
 from ...data import Dataset, categories_of, task_over_types
 from ...method_options import LinkOptions
 from ...models.scores import Task, TypedTask
@@ -30,18 +30,8 @@ Pairs = npt.NDArray[np.int64]
 ENDS = ("source", "target")
 
 
-class LinkDataset(Dataset):
-    """A partition of the vertices with edge splits. Its ``task`` has the width of the features and no classes.
-
-    A graph without types has one relation, whose number is 0.
-
-    Attributes
-    ----------
-    predicted : tuple of tuple
-        The relations whose edges are predicted.
-    """
-
-    predicted: tuple[EdgeKey, ...] = (ONLY_RELATION,)
+class RelationDataset(Dataset):
+    """A partition of the vertices whose relations are known by name. A graph without types has one, number 0."""
 
     @cached_property
     def typed(self) -> TypedRanges | None:
@@ -57,23 +47,36 @@ class LinkDataset(Dataset):
         """Return the number of a relation. None is the only one of a graph without types."""
         names: list[Any] = [None] if self.typed is None else self.typed.names
         if name not in names:
-            known = "none" if self.typed is None else ", ".join(self.typed.names[:10])
-            raise ParameterError(
-                f"relation: {name!r} is no relation of {shown(self.path)}. There are {known}"
-            )
+            known = f"There are {', '.join(map(str, names[:10]))}"
+            remedy = "It holds a graph without types. Leave it out" if self.typed is None else known
+            raise ParameterError(f"relation: {name!r} is no relation of {shown(self.path)}. {remedy}")
         return names.index(name)
+
+    def task_of_ends(self, keys: Iterable[EdgeKey], **outputs: Any) -> TypedTask:
+        """Return the task of a network over types that returns rows of those at the ends of some relations."""
+        ends = {name for source, _, target in keys for name in (source, target)}
+        returned = tuple(name for name in type_names(self.partition) if name in ends)
+        return task_over_types(self.partition, returned, **outputs)
+
+
+class LinkDataset(RelationDataset):
+    """A partition of the vertices with edge splits. Its ``task`` has the width of the features and no classes.
+
+    Attributes
+    ----------
+    predicted : tuple of tuple
+        The relations whose edges are predicted.
+    """
+
+    predicted: tuple[EdgeKey, ...] = (ONLY_RELATION,)
 
     def predict(self, relation: Sequence[str] | None) -> None:
         """Choose the relations whose edges are predicted. None: all that have edges to train on."""
+        named = None if relation is None else set(map(self.relation, relation))
         if self.typed is None:
-            if relation:
-                raise ParameterError(
-                    f"relation: {shown(self.path)} holds a graph without types. Leave it out"
-                )
             return
         keys, counts = edge_keys(self.partition), self._counts("train")
-        chosen = np.flatnonzero(counts) if relation is None else map(self.relation, relation)
-        numbers = sorted(set(map(int, chosen)))
+        numbers = sorted(np.flatnonzero(counts).tolist() if named is None else named)
         for number in numbers:
             if not counts[number]:
                 raise ParameterError(f"relation: {keys[number][1]!r} has no edges to train on")
@@ -204,18 +207,12 @@ class LinkDataset(Dataset):
         if not isinstance(known, TypedTask):
             width = known.features + (options.embeddings or 0)
             return replace(known, features=width, classes=options.hidden)
-        if options.embeddings is not None:
-            raise ParameterError(
-                "embeddings: it is for graphs without types. Types without features have learned rows as wide as "
-                f"{arg('hidden')}. Leave it out"
-            )
-        ends = {name for source, _, target in self.predicted for name in (source, target)}
-        returned = tuple(name for name in known.types if name in ends)
-        return task_over_types(self.partition, returned, classes=options.hidden, multilabel=False)
+        outputs = {"classes": options.hidden, "embeddings": options.embeddings or 0, "multilabel": False}
+        return self.task_of_ends(self.predicted, **outputs)
 
-    def features_of(self, index: int) -> Iterator[npt.NDArray[np.float32]]:
-        """Yield the features of the inner vertices of a part, if there are any."""
-        features = self.partition.parts[index].features
+    def features_of(self, name: str, index: int) -> Iterator[npt.NDArray[np.float32]]:
+        """Yield the features of the inner vertices of a type in a part, if there are any."""
+        features = rows_of_type(self.partition.parts[index], name).features
         if features is not None:
             yield np.asarray(features, np.float32)
 

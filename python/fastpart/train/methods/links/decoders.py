@@ -20,6 +20,7 @@ from ...models import TypedNetwork, build
 from ...models.scores import Task, TypedTask
 from ...options import Options
 from ...plugged.objects import name_of
+from .steps import Step
 
 DECODERS: tuple[DecoderName, ...] = get_args(DecoderName)
 OF_PAIRS: tuple[PairDecoderName, ...] = get_args(PairDecoderName)
@@ -246,26 +247,43 @@ class Decoder(nn.Module):
 PairDecoder = Cosine | Dot | MLP
 
 
-class LinkNetwork(nn.Module):
-    """A network that says whether two vertices are linked.
+class PairNetwork(nn.Module):
+    """A network that has outputs of pairs of vertices.
 
     Attributes
     ----------
     encoder : torch.nn.Module
         Returns one row for each vertex, as the models of fastpart return logits. In a graph with types, by type.
-    decoder : torch.nn.Module
-        Returns a logit for each pair of rows. In a graph with types it is a list of decoders, one for each relation.
     """
 
-    def __init__(self, encoder: nn.Module, decoder: PairDecoder | nn.ModuleList) -> None:
+    def __init__(self, encoder: nn.Module) -> None:
         super().__init__()
-        self.encoder, self.decoder = encoder, decoder
+        self.encoder = encoder
 
     def encode(self, graphs: Sequence[Any], x: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Return the rows of the targets of the last graph, by type."""
         if isinstance(self.encoder, TypedNetwork):
             return self.encoder.encode(graphs, x)
         return {ONLY_TYPE: self.encoder(graphs, alone(x))}
+
+    def ends_of(self, step: Step, dtype: torch.dtype) -> list[Tensor]:
+        """Return the rows of the sources and of the targets of a step."""
+        h = self.encode(step.graphs, {name: rows.to(dtype) for name, rows in step.x.items()})
+        return [h[name][rows] for name, rows in zip(step.types, step.ends, strict=True)]
+
+
+class LinkNetwork(PairNetwork):
+    """A network that says whether two vertices are linked.
+
+    Attributes
+    ----------
+    decoder : torch.nn.Module
+        Returns a logit for each pair of rows. In a graph with types it is a list of decoders, one for each relation.
+    """
+
+    def __init__(self, encoder: nn.Module, decoder: PairDecoder | nn.ModuleList) -> None:
+        super().__init__(encoder)
+        self.decoder = decoder
 
     def decoder_of(self, relation: int) -> PairDecoder:
         """Return the decoder of one of the relations that are predicted."""

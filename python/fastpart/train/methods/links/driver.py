@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Any
 
 import numpy as np
 import torch
 
 from ....errors import ParameterError, arg
 from ....partitions.partition import PartitionSource
-from ...jobs import driver
 from ...jobs.launch import Launch, number_of_workers
 from ...jobs.warnings import Guessing, entropy_of_pairs
-from ...learned_rows import EMBEDDINGS, HARD_NEGATIVES, NEW_EMBEDDINGS, files_of, learned_files
+from ...learned_rows import EMBEDDINGS, HARD_NEGATIVES, NEW_EMBEDDINGS, files_of
 from ...memory import (
     BatchSize,
     Need,
     batches,
     edge_row_bytes,
     evaluation,
+    kept_rows,
     number_bytes,
     row_bytes,
     size_of,
@@ -29,7 +28,8 @@ from ...memory import (
 from ...method_options import LinkOptions
 from ...models import NEIGHBOUR, sampling_of
 from ...registry import Method
-from ...runs.trained import TrainedModel, with_learned_rows
+from ...runs.trained import TrainedModel
+from ..sampled.driver import LearningRows
 from ..sampled.temporal import refuse_degrees
 from .dataset import LinkDataset, digest_of
 from .decoders import network_with
@@ -37,10 +37,11 @@ from .temporal import refuse_look_ahead
 from .trained import TrainedLinks
 
 
-class Driver(driver.Driver):
+class Driver(LearningRows):
     """Starts workers for a partition directory with edge splits."""
 
     synchronised = True
+    told = ("halo_rf",)
     dataset: LinkDataset
 
     options: LinkOptions
@@ -58,10 +59,6 @@ class Driver(driver.Driver):
                 f"example {arg('embeddings', 64)}, or save the partition with {arg('features')}"
             )
         if options.temporal is not None:
-            if dataset.has_types:
-                raise ParameterError(
-                    "temporal: links are predicted in graphs without types only, where times count. Leave it out"
-                )
             refuse_look_ahead(dataset)
         count = number_of_workers(dataset.partition.k, options.workers, options)
         super().__init__(method, options, dataset, count, options.workers)
@@ -75,6 +72,7 @@ class Driver(driver.Driver):
         if self._hard is not None:
             self.decisive["hard_negatives"] = [digest_of(self._hard), options.num_hard_negatives]
         self.task = dataset.encoder_task(options)
+        self._of_all = options.embeddings is not None and not dataset.has_types
         self.make = network_with(options.decoder, len(dataset.predicted))
         self.example = torch.zeros(2), torch.zeros(2)
         if options.temporal is not None:
@@ -90,10 +88,9 @@ class Driver(driver.Driver):
 
     def prepare(self, launch: Launch, stack: ExitStack) -> None:
         """Note the files of learned rows, and hand over the table of hard negatives."""
-        entries = learned_files(self.task.learned, self.dataset.partition.k)
-        if self.options.embeddings is not None:
+        super().prepare(launch, stack)
+        if self._of_all:
             entries = [EMBEDDINGS, NEW_EMBEDDINGS, *files_of(self.dataset.partition.k)]
-        if entries:
             launch.once(lambda: launch.folder.add(entries))
         if (table := self._hard) is not None:
             launch.once(lambda: np.save(launch.scratch / HARD_NEGATIVES, table))
@@ -101,13 +98,11 @@ class Driver(driver.Driver):
     def finished(self, launch: Launch, trained: TrainedModel) -> TrainedLinks:
         """Return the result with its learned rows."""
         learned = None
-        if self.options.embeddings is not None:
+        if self._of_all:
             file = launch.folder.path / EMBEDDINGS
             learned = np.load(file, mmap_mode=None if trained.out is None else "r")
-        if self.task.learned:
-            trained = with_learned_rows(trained, launch.folder.path, self.task.learned)
         return TrainedLinks(
-            **vars(trained),
+            **vars(super().finished(launch, trained)),
             decoder=self.options.decoder,
             relations=self.dataset.predicted,
             embeddings=learned,
@@ -120,34 +115,21 @@ class Driver(driver.Driver):
         width, part = options.embeddings or 0, max(each.num_inner for each in dataset.partition.parts)
         seeds = min(n, (1 + pairs) * -(-(options.batch_size or training) // workers))
         fanouts = self.task.most_in_edges(dataset.fanouts(options))
-        size, loaders = BatchSize.sampled(seeds, fanouts, n, edges), len(dataset.predicted)
+        size = BatchSize.sampled(seeds, fanouts, n, edges)
         parts, own = -(-dataset.partition.k // workers), -(-training // workers)
-        stored = max(of_type[0].feature_bytes for of_type in dataset.types.values())
-        resident = min(options.resident or 0, n * stored)
         learned = number_bytes(options) * width * part * (3 * parts + 3)
-        learned += 4 * part * (self.task.features if width else 0)
-        if dataset.has_types:
-            learned = 4 * number_bytes(options) * options.hidden * dataset.rows_learned * parts
-            learned //= dataset.partition.k
+        learned += 4 * part * max(self.task.input_widths(0).values()) * bool(width)
         return [
             weights(options, self.task),
             *batches(
                 options, self.task, size, row_bytes(dataset) + 8 * width, 4 + edge_row_bytes(dataset, options)
             ),
             *evaluation(dataset, options, parts),
-            Need(
-                "places of rows that are kept",
-                4 * n * options.keeps * loaders,
-                f"no {arg('cache')} and no {arg('resident')}",
-            ),
-            Need("resident rows", resident if options.device == "cpu" else 0, f"a smaller {arg('resident')}"),
+            *kept_rows(dataset, options, len(dataset.predicted)),
             Need("edges to train on", 50 * training + 100 * own * pairs, f"fewer {arg('num_negatives')}"),
             Need("hard negatives", 0 if self._hard is None else 80 * len(self._hard)),
-            Need(
-                "embeddings and their Adam",
-                learned,
-                f"a smaller {arg('hidden')}" if dataset.has_types else f"smaller {arg('embeddings')}",
-            ),
+            Need("embeddings and their Adam", learned, f"smaller {arg('embeddings')}"),
+            *([] if width else self.learned_needs(parts)),
             Need("known edges of candidates", self._known_edges(n), f"fewer {arg('candidates')}"),
             Need(
                 "candidates", 16 * options.hidden * min(n, options.candidates), f"fewer {arg('candidates')}"
@@ -159,9 +141,3 @@ class Driver(driver.Driver):
         known = sum(self.dataset.manifest["edge_splits"].values())
         of_part = max(sum(part._num_pairs.values()) for part in self.dataset.partition.parts)
         return 32 * known * min(n, self.options.candidates) // max(n, 1) + 60 * of_part
-
-    def summary(self) -> dict[str, Any]:
-        """Return what the summary says of parts and workers. Links have no labels."""
-        facts = super().summary()
-        del facts["label_skew"]
-        return facts

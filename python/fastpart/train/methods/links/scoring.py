@@ -23,7 +23,7 @@ from ....loading.negatives import AllVertices
 from ....loading.timed_edges import EarlierVertices
 from ....partitions.partition import VertexPartition
 from ....partitions.seeds import owner_of
-from ....partitions.types import ONLY_TYPE, EdgeKey, range_of_type
+from ....partitions.types import ONLY_TYPE, EdgeKey, of_type, range_of_type
 from ...data import Dataset
 from ...inference.hops import VertexMask
 from ...inference.inference import Fits, Inference, Outputs
@@ -187,8 +187,8 @@ class Scorer:
         more.
     seed : int
         Seed of the candidates, and of the negatives of the AUC.
-    known : EarlierVertices, optional
-        Then both are vertices that were there before the held-out pairs.
+    temporal : bool
+        Whether both are vertices that were there before the held-out pairs.
     """
 
     def __init__(
@@ -198,19 +198,27 @@ class Scorer:
         own: npt.NDArray[np.bool_],
         candidates: int,
         seed: int,
-        known: EarlierVertices | None = None,
+        temporal: bool = False,
     ) -> None:
         self._rows, self._dataset, self._own = rows, dataset, own
-        self._count, self._seed, self._earlier = candidates, seed, known
+        self._count, self._seed, self._temporal = candidates, seed, temporal
         self._known: dict[str, _Split] = {}
 
-    def _candidates(self, name: str) -> Ids:
+    def _earlier(self, relation: EdgeKey) -> EarlierVertices | None:
+        """Return the targets of a relation in the order of their times. None: times do not count, or they have none."""
+        parts = of_type(self._dataset.partition, relation[2])
+        if not self._temporal or parts[0].times is None:
+            return None
+        vertices = range_of_type(self._dataset.partition, relation[2])
+        return EarlierVertices(parts, vertices, relation[0] == relation[2])
+
+    def _candidates(self, name: str, earlier: EarlierVertices | None) -> Ids:
         """Return the vertices of a type that targets are ranked among."""
         vertices = range_of_type(self._dataset.partition, name)
         ids = np.arange(vertices.start, vertices.stop)
         order = np.argsort(mixed(ids.astype(np.uint64) ^ mixed(np.uint64(self._seed))))
-        if self._earlier is not None and self._dataset.held_out_from is not None:
-            order = order[self._earlier.times[order] < self._dataset.held_out_from]
+        if earlier is not None and self._dataset.held_out_from is not None:
+            order = order[earlier.times[order] < self._dataset.held_out_from]
         return np.sort(ids[order[: self._count]])
 
     def _split(self, name: str) -> _Split:
@@ -222,7 +230,9 @@ class Scorer:
                 pairs = self._dataset.pairs(name, relation)
                 if not len(pairs):
                     continue
-                negatives, candidates = self._negatives(pairs, relation), self._candidates(relation[2])
+                earlier = self._earlier(relation)
+                negatives = self._negatives(pairs, relation, earlier)
+                candidates = self._candidates(relation[2], earlier)
                 for ids in (pairs[:, 0], pairs[:, 1], negatives, candidates):
                     wanted[self._places(ids)] = True
                 mine = self._own[owner_of(self._places(pairs[:, 1]), topology.starts)]
@@ -236,14 +246,14 @@ class Scorer:
         known = self._dataset.known_pairs(relation, candidates)
         return Answers(np.column_stack([known, np.zeros(len(known), np.int64)]), 0, 1)
 
-    def _negatives(self, pairs: Pairs, relation: EdgeKey) -> Ids:
+    def _negatives(self, pairs: Pairs, relation: EdgeKey, earlier: EarlierVertices | None) -> Ids:
         """Return a negative target of each pair. Without a third vertex there is none."""
         targets, one_type = range_of_type(self._dataset.partition, relation[2]), relation[0] == relation[2]
         if len(targets) <= 1 + one_type:
             return pairs[:, 1]
         random = hashed(keys_of(pairs[:, 0], pairs[:, 1]), 1, self._seed)
         before = np.full((len(pairs), 1), self._dataset.held_out_from or 0)
-        vertices = self._earlier or AllVertices(targets, one_type)
+        vertices = earlier or AllVertices(targets, one_type)
         return vertices.others(random, pairs[:, :1], pairs[:, 1:], before)[:, 0]
 
     def _places(self, ids: Ids) -> npt.NDArray[np.uint32]:

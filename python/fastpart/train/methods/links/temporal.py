@@ -6,15 +6,17 @@ import numpy as np
 
 from ....core.parameters import shown
 from ....errors import ParameterError, code
-from ....loading.timed_edges import EarlierVertices, times_of
+from ....loading.timed_edges import times_of
 from ....partitions.loader_options import TemporalOptions
 from .dataset import LinkDataset
 
 
 def refuse_look_ahead(dataset: LinkDataset) -> None:
     """Raise an error if training edges have no times, or scores from all edges would look ahead."""
-    times_of("train", dataset.pairs("train"), dataset.partition, TemporalOptions(temporal="uniform"))
-    if not any(len(dataset.pairs(split)) for split in ("val", "test")):
+    partition, given = dataset.partition, TemporalOptions(temporal="uniform")
+    for relation in dataset.predicted:
+        times_of("train", dataset.pairs("train", relation), partition, given, relation[1])
+    if not any(dataset.count_of(split) for split in ("val", "test")):
         return
     since = dataset.held_out_from
     if since is None:
@@ -26,10 +28,10 @@ def refuse_look_ahead(dataset: LinkDataset) -> None:
                 "`fastpart split-edges GRAPH TRAIN --times TIMES`",
             )
         )
-    timed = EarlierVertices.of_all(dataset.partition).times if "times" in dataset.manifest else None
-    for part in dataset.partition.parts:
-        late = part.edge_times is not None and bool(np.any(part.edge_times >= since))
-        if late or (timed is not None and np.any((timed[part.vertices] >= since)[part.indices])):
+    for part in partition.parts:
+        late = any(rows.times is not None and np.any(rows.times >= since) for rows in part._by_relation)
+        sources = dataset.topology.rows_of(part.vertices[np.unique(part.indices)])
+        if late or np.any(partition._times.of_rows(sources) >= since):
             raise ParameterError(
                 f"temporal: part {part.index} of {shown(dataset.path)} has an edge, or the source of one, that came at "
                 f"{since} or later, where the held-out pairs begin. Save "

@@ -56,7 +56,7 @@ class TrainedLinks(TrainedModel):
         The decoder.
     embeddings : numpy.ndarray or None
         float32, of shape (n, width): the learned row of each vertex, which is also in ``embeddings.npy`` in the output
-        folder. None if only features were used, and in a graph with types. Then ``learned`` has rows by type.
+        folder. None if only features were used. In a graph with types ``learned`` has the rows, by type.
     relations : tuple of tuple of str
         The relations whose edges were predicted: type of the sources, name, and type of the targets. A graph without
         types has one, without names.
@@ -111,12 +111,12 @@ class TrainedLinks(TrainedModel):
     def _inputs_of(self, dataset: LinkDataset) -> LearnedPart:
         """Return what finds the inputs of a type in a part that has learned rows."""
         table = self.embeddings
-        if table is None:
-            return learned_of(dataset, self.learned or {})
+        learned = learned_of(dataset, self.learned or {})
 
         def of_part(name: str, part: int) -> npt.NDArray[Any]:
             inner = dataset.partition.parts[part].inner
-            return np.concatenate([*dataset.features_of(part), table[inner]], axis=1)
+            rows = learned(name, part) if table is None else table[inner]
+            return np.concatenate([*dataset.features_of(name, part), rows], axis=1)
 
         return of_part
 
@@ -182,7 +182,11 @@ class TrainedLinks(TrainedModel):
         """Refuse a directory whose vertices have no rows, or other features."""
         refuse_other_types(dataset, self.task)
         n, width = (0, 0) if self.embeddings is None else self.embeddings.shape
-        if self.embeddings is None and self.may_change.get("arguments", {}).get("embeddings"):
+        if (
+            not self.task.target
+            and self.embeddings is None
+            and self.may_change.get("arguments", {}).get("embeddings")
+        ):
             raise ParameterError(
                 "the learned rows are written when the training ends, which it has not yet. Go on with resume()"
             )
@@ -207,6 +211,6 @@ class TrainedLinks(TrainedModel):
 
 def opened(trained: TrainedModel, noted: Mapping[str, Any]) -> TrainedLinks:
     """Return the result of a training that was kept."""
-    learned = None if noted["embeddings"] is None else kept_rows(trained)
+    learned = None if noted["embeddings"] is None or trained.task.target else kept_rows(trained)
     relations = tuple(map(tuple, noted.get("relations", [ONLY_RELATION])))
     return TrainedLinks(**vars(trained), decoder=noted["decoder"], embeddings=learned, relations=relations)

@@ -10,7 +10,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ....loading.timed_edges import EarlierVertices
 from ....partitions.seeds import rank_of_part
 from ....partitions.types import ONLY_TYPE, EdgeKey, edge_keys
 from ...jobs.job import Place
@@ -32,12 +31,14 @@ class Worker(sampled.Worker):
 
     open = LinkDataset
     network: LinkNetwork
+    _options: LinkOptions
 
     def __init__(
         self, dataset: LinkDataset, options: LinkOptions, place: Place, state: dict[str, Any]
     ) -> None:
         dataset.predict(options.relation)
-        self._width = options.embeddings or 0
+        of_all = options.embeddings is not None and not dataset.has_types
+        self._of_all = (ONLY_TYPE,) if of_all else ()
         self._dataset, self._options, self._topology = dataset, options, dataset.topology
         owners = rank_of_part(dataset.partition.k, world_size())
         self._owned = owners == rank()
@@ -70,17 +71,22 @@ class Worker(sampled.Worker):
             self._steps.fetching,
             fitting(dataset, options, place.free_bytes),
             edge_fetching=self._steps.edge_fetching,
-            learned=self._width > 0,
+            learned=of_all,
         )
-        timed = options.temporal is not None and "times" in dataset.manifest
-        known = EarlierVertices.of_all(dataset.partition) if timed else None
-        self._scorer = Scorer(dataset, self._inference, self._owned, options.candidates, options.seed, known)
-        if names := (ONLY_TYPE,) if self._width else dataset.task.learned:
+        self._scorer = Scorer(
+            dataset,
+            self._inference,
+            self._owned,
+            options.candidates,
+            options.seed,
+            options.temporal is not None,
+        )
+        if names := self._of_all or dataset.task.learned:
             self._learned = LearnedRows(
                 dataset.partition,
                 names,
                 owners,
-                self._width or options.hidden,
+                options.embeddings or options.hidden,
                 options.seed,
                 options.lr,
                 place.out,
@@ -102,7 +108,7 @@ class Worker(sampled.Worker):
 
     def _restore(self, learned: LearnedRows, state: dict[str, Any]) -> None:
         rows = state.get("embeddings", {})
-        if not self._width:
+        if not self._of_all:
             learned.load(state["learned"])
         elif "slot" in rows:
             learned.load({"best": state["best"], "table": rows})
@@ -119,12 +125,12 @@ class Worker(sampled.Worker):
     def _put_inputs(self) -> None:
         """Write the inputs of the encoder, if they have learned rows."""
         if self._learned is not None:
-            self._inference.put_inputs(self._inputs_of_part if self._width else self._learned.of_part)
+            self._inference.put_inputs(self._inputs_of_part)
 
     def _inputs_of_part(self, name: str, part: int) -> npt.NDArray[np.float32]:
-        """Return the features and the learned rows of a part of a graph without types."""
+        """Return the features, if there are any, and the learned rows of a type in a part."""
         assert self._learned is not None
-        rows = [*self._dataset.features_of(part), self._learned.of_part(name, part)]
+        rows = [*self._dataset.features_of(name, part), self._learned.of_part(name, part)]
         return np.concatenate(rows, axis=1).astype(np.float32, copy=False)
 
     def _inputs(self, step: Step) -> dict[str, Tensor]:
@@ -152,9 +158,7 @@ class Worker(sampled.Worker):
         """Return the logits of the pairs of a step."""
         dtype = self.learner.dtype
         with self.learner.computing():
-            h = self.network.encode(step.graphs, {name: rows.to(dtype) for name, rows in step.x.items()})
-            ends = (h[name][rows] for name, rows in zip(step.types, step.ends, strict=True))
-            return self.network.decoder_of(step.relation)(*ends).to(dtype)
+            return self.network.decoder_of(step.relation)(*self.network.ends_of(step, dtype)).to(dtype)
 
     def _counts(self, local: int) -> dict[str, int]:
         counts = super()._counts(local)
@@ -167,7 +171,7 @@ class Worker(sampled.Worker):
         if self._learned is None:
             return state
         saved = self._learned.state()
-        if self._width:
+        if self._of_all:
             return {**state, "best": saved["best"], "embeddings": saved["table"]}
         return {**state, "learned": saved}
 
@@ -186,10 +190,11 @@ class Worker(sampled.Worker):
 
     def _write(self, learned: LearnedRows) -> None:
         """Write the learned rows, for the result. In a graph without types, they are in one file."""
-        if self._width:
-            own = np.flatnonzero(self._owned).tolist()
+        if self._of_all:
+            own, width = np.flatnonzero(self._owned).tolist(), self._options.embeddings
+            assert width is not None
             write_embeddings(
-                self._dataset, self._out, own, self._width, lambda part: learned.of_part(ONLY_TYPE, part)
+                self._dataset, self._out, own, width, lambda part: learned.of_part(ONLY_TYPE, part)
             )
         else:
             learned.write()

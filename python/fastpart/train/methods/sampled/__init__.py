@@ -99,7 +99,7 @@ def sampled(source: PartitionSource, options: SampledOptions) -> TrainedModel:
     >>> ring = np.array([[i, (i + 1) % 12] for i in range(12)])
     >>> labels = np.arange(12) // 6
     >>> splits = {"train": [0, 3, 6, 9], "val": [1, 7], "test": [2, 8]}
-    >>> fp.VertexPartition(labels, k=2).save(
+    >>> stored = fp.VertexPartition(labels, k=2).save(
     ...     folder, graph=ring, features=np.eye(2, dtype=np.float32)[labels], labels=labels, splits=splits
     ... )
     >>> fp.train.sampled(folder, epochs=20, workers=1).summary["test_accuracy"]

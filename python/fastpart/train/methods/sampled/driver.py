@@ -22,6 +22,7 @@ from ...memory import (
     batches,
     edge_row_bytes,
     evaluation,
+    kept_rows,
     number_bytes,
     row_bytes,
     share_of_seeds,
@@ -144,9 +145,7 @@ class Driver(LearningRows):
         fanouts = dataset.task.most_in_edges(dataset.fanouts(options))
         size = BatchSize.of(options, seeds, training, n, edges, fanouts)
         parts = -(-dataset.partition.k // workers)
-        stored = max(of_type[0].feature_bytes for of_type in dataset.types.values())
-        resident = min(options.resident or 0, n * stored)
-        moved = resident > 0 or workers_here(workers) < workers
+        moved = bool(options.resident) or workers_here(workers) < workers
         clustered = 12 * edges // workers if sampling_of(options.model) == CLUSTER else 0
         return [
             weights(options, dataset.task),
@@ -155,12 +154,7 @@ class Driver(LearningRows):
             ),
             *evaluation(dataset, options, parts),
             Need("training vertices and ids", 56 * training + 8 * n),
-            Need(
-                "places of rows that are kept",
-                4 * n * options.keeps,
-                f"no {arg('cache')} and no {arg('resident')}",
-            ),
-            Need("resident rows", resident if options.device == "cpu" else 0, f"a smaller {arg('resident')}"),
+            *kept_rows(dataset, options),
             Need("edges to cluster", clustered, "a model that samples neighbours"),
             *self._plan_needs(),
             *self.learned_needs(parts),

@@ -16,8 +16,8 @@ import numpy as np
 
 from ....core.options import NAMES, RunOptions
 from ....errors import CapacityWarning
-from ....graphs.embedded_columns import write_beside
 from ....graphs.graph import Graph
+from ....graphs.graph_directory import write_beside
 from ....graphs.opening import open_graph
 from ....partitions import partitioners
 from ....partitions.partition import VertexPartition

@@ -104,7 +104,7 @@ class TypedNetwork(nn.Module):
         widths = self.input_widths = task.input_widths(options.hidden)
         hidden = self.width = self.width_of(options)
         if self.projects:
-            learned = [name for name in task.learned if widths[name] == hidden]
+            learned = [name for name in task.learned if not task.widths[name] and widths[name] == hidden]
             self.projections = Keyed(
                 {
                     name: nn.Identity() if name in learned else nn.Linear(widths[name], hidden)

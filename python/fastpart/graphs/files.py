@@ -1,4 +1,7 @@
-"""The files that a source of edges names: what they are, and their content unpacked."""
+"""The files that a source of edges names: what they are, and their content unpacked.
+
+:func:`recognised_files` tells what a path, a list of paths or a URL is.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +10,22 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import IO, Any, Literal, cast
+from typing import Any, Literal, cast
 
-from ... import _core
-from ...core import parameters
-from ...core.folders import leads_out
-from ...core.frames import before_polars_threads, pl
-from ...core.parameters import shown
-from ...core.parsing import damaged
-from ...core.text_files import refuse_expanding
-from ...errors import FastpartError, GraphFormatError, ParameterError, code
-from ..sidecars import Sidecar
+from .. import _core
+from ..core.folders import leads_out
+from ..core.frames import before_polars_threads, pl
+from ..core.parameters import path, shown
+from ..core.parsing import damaged
+from ..core.text_files import refuse_expanding
+from ..errors import FastpartError, GraphFormatError, ParameterError, code
+from .graph_directory import MARKER
+from .sidecars import Sidecar
+from .sources import Arguments
 
 Kind = Literal["text", "metis", "matrix", "npy", "binedgelist", "parquet", "raw"]
 
@@ -87,6 +92,46 @@ def is_standard_input(source: Any) -> bool:
     return isinstance(source, str) and source == "-"
 
 
+def is_url(source: Any) -> bool:
+    """Return whether a source is a URL."""
+    return isinstance(source, str) and re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", source) is not None
+
+
+def recognised_files(source: Any, given: Arguments) -> Path | Files | str:
+    """Return what is named: a file of raw records, a graph directory, files to convert, a URL or ``-``."""
+    if is_standard_input(source) or is_url(source):
+        return str(source)
+    if isinstance(source, list | tuple) and len(source) == 1:
+        source = source[0]
+    if not isinstance(source, list | tuple):
+        file = path("graph", source)
+        if (file / MARKER).is_file():
+            for name in ("columns", "comments"):
+                given.refuse(name, f"{shown(file)} is a graph directory")
+            return file
+        if given.dtype is not None or _is_raw(file):
+            given.refuse("comments", f"{shown(file)} holds raw records. It applies to text")
+            for name in ("columns", "relabel"):
+                given.refuse(name, f"{shown(file)} holds raw records. `fastpart convert` relabels these")
+            if isinstance(given.weights, int) and given.weights is not False:
+                raise ParameterError(f"weights: {shown(file)} has no columns. Pass a .npy or an array")
+            return file
+    if given.dtype is not None:
+        raise ParameterError("dtype: applies to a raw file. Leave it out for several files")
+    return files_of("graph", source)
+
+
+def _is_raw(file: Path) -> bool:
+    """Return whether a file is read in place, or refused as one that is. A folder or a glob is not."""
+    if file.is_dir():
+        return False
+    if not os.path.lexists(file):
+        return not re.search(_GLOB, str(file))
+    if not file.is_file():
+        return True
+    return Sidecar.of(file) is not None or (packing(file) is None and kind_of(file) in ("raw", "npy"))
+
+
 def files_of(parameter: str, source: Any) -> Files:
     """Return the files that a path, a glob, a folder or a list of these names.
 
@@ -95,20 +140,20 @@ def files_of(parameter: str, source: Any) -> Files:
     if isinstance(source, list | tuple):
         found = [file for each in source for file in files_of(parameter, each).files]
         return Files(tuple(found))
-    path = parameters.path(parameter, source)
+    place = path(parameter, source)
     if re.match(r"[a-z][a-z0-9+.-]*://", os.fsdecode(source)):
         raise ParameterError(
             f"{parameter}: {shown(os.fsdecode(source))} is a URL, and stands alone. {_ONE_URL}"
         )
-    if path.is_dir():
-        return Files(_in_folder(path), path)
-    if not os.path.lexists(path) and (pattern := _glob(path)):
+    if place.is_dir():
+        return Files(_in_folder(place), place)
+    if not os.path.lexists(place) and (pattern := _glob(place)):
         if not (matches := [file for file in pattern if file.is_file()]):
-            raise FileNotFoundError(errno.ENOENT, "no file matches", str(path))
+            raise FileNotFoundError(errno.ENOENT, "no file matches", str(place))
         for file in matches:
-            _refuse_outside(file, _root_of(path))
+            _refuse_outside(file, _root_of(place))
         return Files(tuple(sorted(matches, key=os.fsencode)))
-    return Files((path,), path)
+    return Files((place,), place)
 
 
 def _glob(path: Path) -> Iterator[Path] | None:
@@ -216,7 +261,6 @@ def unpacked(files: Files, folder: Path, memory_limit: int | None) -> Iterator[F
 
     Errors name the files that the user gave.
     """
-    import shutil
     import tempfile  # here, because its import is slow
 
     packed = {file: how for file in files.files if (how := packing(file))}
@@ -224,16 +268,13 @@ def unpacked(files: Files, folder: Path, memory_limit: int | None) -> Iterator[F
     for file, how in packed.items():
         if how == "zstd":
             refuse_expanding(os.fspath(file), memory_limit)
-    into = Path(tempfile.mkdtemp(prefix=".unpacked-", dir=folder)) if packed else None
-    try:
+    copied = partial(tempfile.TemporaryDirectory, prefix=".unpacked-", dir=folder, ignore_cleanup_errors=True)
+    with copied() if packed else nullcontext("") as into:
         for number, (file, how) in enumerate(packed.items()):
-            copies[file] = _unpack(file, how, into / str(number), files.name_of(file))  # type: ignore[operator]
+            copies[file] = _unpack(file, how, Path(into, str(number)), files.name_of(file))
             names[copies[file]] = files.name_of(file)
         with renamed(names):
             yield replace(files, files=tuple(copies.get(file, file) for file in files.files), names=names)
-    finally:
-        if into is not None:
-            shutil.rmtree(into, ignore_errors=True)
 
 
 def _unpack(file: Path, how: str, into: Path, name: str) -> Path:
@@ -241,54 +282,32 @@ def _unpack(file: Path, how: str, into: Path, name: str) -> Path:
     into.mkdir()
     target = into / (file.stem if file.suffix in PACKED else file.name)
     with target.open("xb") as written:
-        for block in blocks(file, how, name):
+        for block in _blocks(file, how, name):
             written.write(block)
     return target
 
 
-def blocks(file: Path, how: str | None, name: str) -> Iterator[bytes]:
-    """Yield the content of a file, unpacked."""
-    if how == "zstd":
-        before_polars_threads(f"{name}: a zstd file")
-        with damaged_as(file, name, how):
-            for batch in pl.scan_lines(file).collect_batches(maintain_order=True):
-                yield ("\n".join(batch.to_series().to_list()) + "\n").encode()
-        return
-    with damaged_as(file, name, how or "plain"), file.open("rb") as opened:
-        reader = _reader(opened, how)
-        while block := reader.read(_BLOCK):
-            yield block
+def _blocks(file: Path, how: str, name: str) -> Iterator[bytes]:
+    """Yield the content of a file, unpacked. Errors of the packing name the file."""
+    import bz2
+    import lzma  # here, because few need them
 
-
-@contextmanager
-def damaged_as(file: Path, name: str, how: str) -> Iterator[None]:
-    """Name the file and its packing in errors of what unpacks it."""
     try:
         with damaged(file, f"the {how} data are damaged or cut off. Fetch the file again"):
-            yield
-    except EOFError:
-        raise GraphFormatError(f"{name}: the {how} data are cut off. Fetch the file again") from None
+            if how == "zstd":
+                before_polars_threads(f"{name}: a zstd file")
+                for batch in pl.scan_lines(file).collect_batches(maintain_order=True):
+                    yield ("\n".join(batch.to_series().to_list()) + "\n").encode()
+                return
+            with bz2.open(file) if how == "bzip2" else lzma.open(file) as reader:
+                while block := reader.read(_BLOCK):
+                    yield block
     except OSError as error:
         if error.errno is not None:
             raise
         raise GraphFormatError(
             f"{name}: the {how} data are damaged ({error}). Fetch the file again"
         ) from None
-
-
-def _reader(opened: IO[bytes], how: str | None) -> IO[bytes]:
-    import bz2
-    import gzip
-    import lzma  # here, because few need them
-
-    match how:
-        case "bzip2":
-            return cast(IO[bytes], bz2.open(opened))
-        case "xz":
-            return cast(IO[bytes], lzma.open(opened))
-        case "gzip":
-            return cast(IO[bytes], gzip.open(opened))
-    return opened
 
 
 @contextmanager

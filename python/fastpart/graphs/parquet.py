@@ -1,26 +1,26 @@
-"""Edges in Parquet files, read and written in row groups."""
+"""Edges in Parquet files, read and written in row groups, and in the tables of a URL."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ...core import parameters
-from ...core.frames import before_polars_threads, pl
-from ...core.notes import log
-from ...core.options import RunOptions
-from ...core.parameters import IdType
-from ...core.parsing import damaged
-from ...core.row_groups import refuse_large, row_groups
-from ...errors import GraphFormatError, ParameterError, code
-from ..tables import ROWS, Pair, ends_of, kinds_of, narrowed, write_table
-from ..weights import Weights
-from .inputs import Files
-from .weights import in_units
+from ..core import parameters
+from ..core.frames import before_polars_threads, pl
+from ..core.notes import log
+from ..core.options import RunOptions
+from ..core.parameters import IdType, shown
+from ..core.parsing import damaged
+from ..core.row_groups import refuse_large, row_groups
+from ..errors import FastpartError, GraphFormatError, ParameterError, code
+from .files import Files
+from .tables import ROWS, Pair, ends_of, kinds_of, narrowed, write_table
+from .weights import Weights
 
 _LARGEST = 2**32 - 2
 _COLUMNS = ("source", "target")
@@ -75,9 +75,15 @@ def ids_of(files: Files, columns: Pair | None, weights: str | None = None) -> tu
     before_polars_threads(f"graph: {name}")
     with parameters.regular(file).open("rb") as opened, damaged(file, "not a Parquet file of edges"):
         schema = pl.scan_parquet(opened).collect_schema()
+    return _ids_in(name, schema, columns, weights)
+
+
+def _ids_in(
+    name: str, schema: Any, columns: Pair | None, weights: str | None
+) -> tuple[tuple[str, str], bool]:
     kinds = kinds_of(schema)
-    ends = ends_of(name, kinds, columns, weights, GraphFormatError)
-    return (kinds[ends[0]][0], kinds[ends[1]][0]), any(kinds[end][1] == "string" for end in ends)
+    u, v = (kinds[end] for end in ends_of(name, kinds, columns, weights, GraphFormatError))
+    return (u[0], v[0]), "string" in (u[1], v[1])
 
 
 def _columns(name: str, schema: pl.Schema, columns: Pair | None, weights: str | None) -> tuple[str, str]:
@@ -140,9 +146,60 @@ def write(raw: Path, m: int, target: Path, options: RunOptions, weights: Weights
             pairs = np.fromfile(raw, "<u4", 2 * min(ROWS, m - start), offset=8 * start).reshape(-1, 2)
             columns: dict[str, Any] = {name: pairs[:, slot].copy() for slot, name in enumerate(_COLUMNS)}
             if weights is not None:
-                columns["weight"] = in_units(weights, start, len(pairs))
+                block = weights.array[start : start + len(pairs)]
+                columns["weight"] = block if weights.scale == 1 else block / weights.scale
             yield pl.DataFrame(columns, schema=schema)
             if options.progress is not None:
                 options.progress("write", min(start + ROWS, m), m)
 
     write_table(target, schema, frames())
+
+
+@dataclass(frozen=True)
+class Remote:
+    """The tables that a URL names."""
+
+    url: str
+    reader: Any
+
+    @classmethod
+    def of(cls, url: str) -> Remote:
+        """Find the tables and read their footers."""
+        from .ingest.tables import open_table
+
+        try:
+            return cls(url, open_table("graph", url))
+        except (OSError, FastpartError) as error:  # they begin with an entry of a schema
+            if isinstance(error, OSError) and error.errno is not None:
+                text = str(error.strerror).replace("graph.files: ", "", 1)
+                raise type(error)(error.errno, text, *([error.filename] if error.filename else [])) from None
+            raise type(error)(str(error).replace("graph.files: ", "", 1)) from None
+
+    @property
+    def key(self) -> list[list[Any]]:
+        """Path, size and version of each file."""
+        return [[file.path, file.bytes, file.mark] for file in self.reader.files]
+
+    def __str__(self) -> str:
+        return self.url
+
+    def ids(self, columns: Pair | None, weights: str | None = None) -> tuple[tuple[str, str], bool]:
+        """Return the columns of the ids, and whether at least one of them holds strings."""
+        if not self.reader.files:
+            raise GraphFormatError(f"{self.url}: no table")
+        return _ids_in(self.url, self.reader.files[0].dtypes, columns, weights)
+
+    def copied(self, into: Path, ends: tuple[str, str], weights: str | None) -> Files:
+        """Write the columns of the ids, and that of the weights, to local files."""
+        wanted = [*ends, *([] if weights is None else [weights])]
+        copies: dict[Path, str] = {}
+        for number, file in enumerate(self.reader.files):
+            if lacking := [name for name in wanted if name not in file.dtypes]:
+                raise GraphFormatError(
+                    f"{shown(file.path)}: it has no column {lacking[0]!r}, only {', '.join(file.dtypes)}"
+                )
+            for batch in self.reader.batches(number, wanted):
+                copy = into / f"{len(copies):06}.parquet"
+                batch.write_parquet(copy)
+                copies[copy] = file.path
+        return Files(tuple(copies), None, copies)

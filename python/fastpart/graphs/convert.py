@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, Unpack, get_args
+from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
 
-from ... import _core
-from ...core import parameters
-from ...core.notes import log
-from ...core.options import Options, RunOptions, run_options, with_options
-from ...core.parameters import Directedness, IdType, Layout, StrPath, choice
-from ...errors import ParameterError, arg
-from ..graph import Graph, check_words, checked_sizes, id_type, open_records
-from ..sidecars import Sidecar
-from ..sources import mirrored
-from ..staging import RAW, beside, staged
-from ..tables import Pair, asked
-from ..weights import Weights
+from .. import _core
+from ..core import parameters
+from ..core.notes import log
+from ..core.options import Options, RunOptions, run_options, with_options
+from ..core.parameters import Directedness, IdType, Layout, StrPath, choice
+from ..errors import GraphFormatError, ParameterError, arg
 from . import parquet
-from . import weights as record_weights
-from .inputs import Files, Kind, files_of, is_standard_input, one_kind, renamed, spooled, unpacked
-
-__all__ = ["FORMATS", "convert", "convert_files"]
+from .files import Files, Kind, files_of, is_standard_input, one_kind, renamed, spooled, unpacked
+from .graph import Graph, core_of, id_type, open_records
+from .sidecars import RAW, Sidecar, beside, staged, weights_beside
+from .sources import Arguments, mirrored
+from .tables import asked
+from .weights import Weights, scaled
 
 Format = Literal["text", "metis", "binedgelist", "parquet"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -42,6 +39,9 @@ _OUTPUTS = {
 }
 """Formats of outputs by suffix. All others are raw."""
 
+_BLOCK = 1 << 18
+"""Weights per step."""
+
 
 @with_options
 def convert(
@@ -55,7 +55,7 @@ def convert(
     drop_loops: bool = False,
     dedup: bool = False,
     shuffle: bool = False,
-    seed: int | None = 0,
+    seed: int = 0,
     swap: bool = False,
     dtype: IdType | None = None,
     layout: Layout | None = None,
@@ -103,7 +103,7 @@ def convert(
     shuffle : bool
         Put the records (those that are left) in a random order, which depends on ``seed`` and their number only.
     seed : int, optional
-        Seed of ``shuffle``, 0 to 2**64 - 1. None is 0.
+        Seed of ``shuffle``, 0 to 2**64 - 1.
     swap : bool
         The source is raw and big-endian.
     dtype : {"u32", "u64"}, optional
@@ -152,64 +152,90 @@ def convert(
     >>> fp.convert(folder / "g.txt", folder / "g.bin").num_edges
     2
     """
-    check_words(directedness, layout)
     if format is not None:
         choice("format", format, FORMATS)
-    num_vertices, _ = checked_sizes(num_vertices)
-    if relabel and num_vertices is not None:
-        raise ParameterError("num_vertices: relabelled graphs have no isolated vertices")
-    if parameters.flag("dedup", dedup) and directedness not in (None, "undirected"):
-        raise ParameterError(
-            f"directedness: {directedness!r}, but dedup keeps one record of both directions. Use 'undirected'"
-        )
-    seed, dtype = parameters.seed(seed), id_type(dtype)
-    reordered = dedup or parameters.flag("shuffle", shuffle)
-    pair = asked(columns)
-    parameters.mark("comments", comments)
+    reordered, seed = parameters.flag("dedup", dedup), parameters.seed(seed)
+    reordered = parameters.flag("shuffle", shuffle) or reordered
     how = How(
+        columns=asked(columns),
         comments=comments,
-        format=format,
-        dtype=dtype,
-        layout=layout,
+        relabel=relabel,
+        dtype=id_type(dtype),
         num_vertices=num_vertices,
         directedness=directedness,
-        columns=pair,
-        weights=record_weights.weight_source(weights, reordered, 3 if pair is None else 1),
+        layout=layout,
+        weights=weight_source(weights, reordered, 3 if columns is None else 1),
+        format=format,
         unsure=weights is None,
-        relabel=parameters.flag("relabel", relabel),
         swap=parameters.flag("swap", swap),
         drop_loops=parameters.flag("drop_loops", drop_loops),
         dedup=dedup,
         shuffle=seed if shuffle else None,
-    )
+    ).checked()
+    if dedup and directedness not in (None, "undirected"):
+        raise ParameterError(
+            f"directedness: {directedness!r}, but dedup keeps one record of both directions. Use 'undirected'"
+        )
+    if relabel and num_vertices is not None:
+        raise ParameterError("num_vertices: relabelled graphs have no isolated vertices")
     run, target = run_options(**options), parameters.path("out", out)
     if not is_standard_input(source):
-        return convert_files(files_of("source", source), target, how, run)
-    import tempfile  # here, because its import is slow
+        known, graph = convert_files(files_of("source", source), target, how, run)
+    else:
+        import tempfile  # here, because its import is slow
 
-    with tempfile.TemporaryDirectory(dir=run.tmp_dir) as folder:
-        return convert_files(spooled(Path(folder)), target, how, run)
+        with tempfile.TemporaryDirectory(dir=run.tmp_dir) as folder:
+            known, graph = convert_files(spooled(Path(folder)), target, how, run)
+    graph = open_records(target) if graph is None else graph
+    graph.remember(known.loops, known.checksum)
+    return graph
 
 
 @dataclass(frozen=True)
-class How:
-    """The checked parameters of :func:`convert`."""
+class WeightSource:
+    """The place where a conversion finds weights, and the scale of weights beside raw records.
 
-    weights: record_weights.WeightSource
-    format: Format | None = None
+    ``given``: the number of a column of text, the name of a column, False for none, or None for what the source has.
+    """
+
+    given: int | str | Literal[False] | None
+    found: Literal["file", "source"] | None = "source"
+    scale: float = 1.0
+
+    @property
+    def column(self) -> int | str | None:
+        """The column of text, by number from 1 or by name."""
+        return None if self.given is False else self.given
+
+    @property
+    def name(self) -> str | None:
+        """The column of a table."""
+        return self.given if isinstance(self.given, str) else None
+
+
+def weight_source(given: int | str | Literal[False] | None, reordered: bool, first: int = 3) -> WeightSource:
+    """Check the given parameter. Columns of weights have a number of at least ``first``.
+
+    Records that are dropped or put in another order lose their weights.
+    """
+    if given is False or (given is None and reordered):
+        return WeightSource(given, None)
+    if given is not None and not isinstance(given, str):
+        given = parameters.integer("weights", given, first, 2**31 - 1)
+    return WeightSource(given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class How(Arguments):
+    """The checked parameters of a conversion."""
+
     dtype: IdType | None = None
-    layout: Layout | None = None
-    num_vertices: int | None = None
-    max_vertices: int | None = None
-    directedness: Directedness | None = None
-    columns: Pair | None = None
-    comments: str | None = None
-    """The mark of comments in text."""
+    weights: WeightSource
+    format: Format | None = None
     names: bool = False
     """Whether the caller could read text of names, too."""
     unsure: bool = True
     """Whether nothing says which columns of text hold the ids."""
-    relabel: bool = False
     swap: bool = False
     drop_loops: bool = False
     dedup: bool = False
@@ -217,38 +243,33 @@ class How:
     """The seed."""
 
 
-def convert_files(files: Files, target: Path, how: How, run: RunOptions) -> Graph:
-    """Convert files as :func:`convert` does."""
+def convert_files(
+    files: Files, target: Path, how: How, run: RunOptions
+) -> tuple[_core.Identity, Graph | None]:
+    """Convert files. Return loops and checksum, and the opened graph if the output is not raw."""
+    graph = None
     for origin in files.files:
         refuse_input(origin, target)
     only = files.files[0] if len(files.files) == 1 else None
     how = _with_sidecar(how, only)
-    reordered = how.dedup or how.shuffle is not None
     wanted = _OUTPUTS.get(target.suffix, "raw")
     writes = [*(RAW if wanted == "raw" else ()), *(["ids.npy"] if how.relabel else [])]
     with staged(target, writes, run) as file, unpacked(files, file.parent, run.memory_limit) as plain:
         raw = file if wanted == "raw" else beside(file, "raw")
-        weights_from = how.weights
-        if only is not None:
-            weights_from = record_weights.bring(weights_from, only, raw, how.dtype, how.layout, reordered)
+        weights_from = how.weights if only is None else _brought(how, only, raw)
         with _readable(plain, raw, replace(how, weights=weights_from), run) as source:
             converted = _core.convert(
-                source.files,
-                raw,
-                format=source.format,
-                dtype=source.dtype,
-                weights=source.weights,
-                column=source.column,
-                columns=source.columns,
+                target=raw,
+                **source,
                 unsure=how.unsure and how.columns is None,
                 **{name: getattr(how, name) for name in _OF_CORE},
                 options=run,
             )
         directedness = "undirected" if how.dedup else how.directedness or _directedness(raw, converted)
-        weighted = record_weights.take(weights_from, raw, converted.graph.m, str(files))
+        weighted = _taken(weights_from, raw, converted.graph.m, str(files))
         notes = list(converted.notes)
         if wanted == "raw":
-            description = None if weighted is None else record_weights.write(weighted, file, run)
+            description = None if weighted is None else write_weights(weighted, file, run)
             known = converted.graph
             Sidecar("u32", known.n, known.m, directedness, known.checksum, description).write(file)
         else:
@@ -267,10 +288,7 @@ def convert_files(files: Files, target: Path, how: How, run: RunOptions) -> Grap
     ids = beside(target, "ids.npy")
     if not how.relabel and ids.exists():
         log.info("%s does not belong to the new file", parameters.shown(ids))
-    if wanted == "raw":
-        graph = open_records(target)
-    graph.remember(converted.graph.loops, converted.graph.checksum)
-    return graph
+    return converted.graph, graph
 
 
 def _directedness(raw: Path, converted: _core.Converted) -> Directedness:
@@ -295,37 +313,15 @@ def _with_sidecar(how: How, only: Path | None) -> How:
 
 
 _OF_CORE = (
-    *(
-        "comments",
-        "names",
-        "num_vertices",
-        "max_vertices",
-        "layout",
-        "relabel",
-        "swap",
-        "drop_loops",
-        "dedup",
-    ),
-    "shuffle",
+    *("comments", "names", "num_vertices", "max_vertices"),
+    *("layout", "relabel", "swap", "drop_loops", "dedup", "shuffle"),
 )
 """Fields of :class:`How` that the core takes unchanged."""
 
 
-@dataclass(frozen=True)
-class _Readable:
-    """Files that the core reads, and where it finds ids and weights."""
-
-    files: Sequence[Path]
-    dtype: IdType | None
-    format: Format | None
-    weights: Literal["file", "source"] | None
-    column: int | str | None = None
-    columns: Pair | None = None
-
-
 @contextmanager
-def _readable(files: Files, raw: Path, how: How, options: RunOptions) -> Iterator[_Readable]:
-    """Yield files that the core can read. For Parquet this is a copy beside the output."""
+def _readable(files: Files, raw: Path, how: How, options: RunOptions) -> Iterator[dict[str, Any]]:
+    """Yield arguments of the core: files that it can read, and the columns there. For Parquet the file is a copy."""
     kind: Kind = (
         "raw" if how.format is None and (how.dtype is not None or how.swap) else one_kind(files, how.format)
     )
@@ -336,7 +332,10 @@ def _readable(files: Files, raw: Path, how: How, options: RunOptions) -> Iterato
         if named is not None and kind not in ("text", "matrix"):
             raise ParameterError(f"weights: {files} is {kind}, and has no column {named!r}")
         by = 3 if kind == "matrix" and named == "data" else named
-        yield _Readable(files.files, how.dtype, how.format, weights_from.found, by, how.columns)
+        columns = {"columns": how.columns, "column": by}
+        yield dict(
+            sources=files.files, dtype=how.dtype, format=how.format, weights=weights_from.found, **columns
+        )
         return
     if how.dtype is not None or how.swap:
         raise ParameterError(f"format: {arg('dtype')} applies to raw pairs only. Leave it out")
@@ -346,9 +345,70 @@ def _readable(files: Files, raw: Path, how: How, options: RunOptions) -> Iterato
         wide = parquet.read(files, copy, how.relabel, options, how.columns, weights_from.name, weights)
         found = weights_from.found if weights is None else "file"
         with renamed({copy: str(files)}):
-            yield _Readable([copy], wide, None, found)
+            columns = {"columns": None, "column": None}
+            yield {"sources": [copy], "dtype": wide, "format": None, "weights": found, **columns}
     finally:
         copy.unlink(missing_ok=True)
+
+
+def _brought(how: How, origin: Path, raw: Path) -> WeightSource:
+    """Write the weights beside a file of records where the core finds them, if there are any."""
+    if how.weights.given is not None or not origin.exists():
+        return how.weights
+    file, described = weights_beside(origin, Sidecar.read(origin))
+    if file is None:
+        return how.weights
+    if how.dedup or how.shuffle is not None:
+        raise ParameterError(
+            f"weights: dedup and shuffle do not keep the weights in {parameters.shown(file)}. Leave these out, or pass "
+            f"{arg('weights', False)}"
+        )
+    found = Weights.of(file)
+    core = _weighted(origin, found, RunOptions(), how)  # compares their number with the records
+    if described:
+        found = found.measured(core, RunOptions()).described(described, origin)
+    with beside(raw, "weights.in").open("xb") as written:
+        array = found.array
+        for first in range(0, len(array), _BLOCK):
+            array[first : first + _BLOCK].astype("<f8").tofile(written)
+    return replace(how.weights, found="file", scale=found.scale)
+
+
+def _taken(weights_from: WeightSource, raw: Path, m: int, name: str) -> Weights | None:
+    """Return the scaled weights of the source called ``name`` that the core wrote, and remove its files."""
+    file = beside(raw, "weights.f64")
+    beside(raw, "weights.in").unlink(missing_ok=True)
+    if not file.exists():
+        return None
+    given = np.memmap(file, "<f8", "r") if file.stat().st_size else np.empty(0)
+    file.unlink()
+    if len(given) != m or not m:
+        if weights_from.given is not None and m:
+            raise ParameterError(f"weights: the source has no column {weights_from.given!r} of weights")
+        return None
+    values, scale = scaled(given)
+    if not values.any():
+        raise GraphFormatError(
+            f"{name}: all weights are 0, so no record would count. Leave them out: {arg('weights', False)}"
+        )
+    return Weights(values, scale * weights_from.scale)
+
+
+def write_weights(weights: Weights, file: Path, options: RunOptions) -> dict[str, Any]:
+    """Write the weights beside a raw file, and return their entry for its sidecar."""
+    target = Weights.beside(file)
+    with target.open("xb") as written:
+        np.save(written, weights.array)
+        written.flush()
+        os.fsync(written.fileno())
+    weights = replace(weights, source=target)
+    return weights.measured(_weighted(file, weights, options, Arguments(dtype="u32")), options).description
+
+
+def _weighted(file: Path, weights: Weights, run: RunOptions, given: Arguments) -> _core.EdgeSource:
+    """Open records with weights, of any number of vertices."""
+    given = Arguments(dtype=given.dtype, layout=given.layout, num_vertices=2**32 - 1)
+    return core_of(file, given, weights, run)
 
 
 def refuse_input(origin: Path, target: Path) -> None:
