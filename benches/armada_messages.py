@@ -33,7 +33,7 @@ def lines() -> list[socket.socket]:
 
 def rate(size: int, messages: int) -> float:
     """Return GB/s of messages of one batch, whose features have so many bytes."""
-    from fastpart.train.disaggregated.messages import Link
+    from fastpart.train.methods.armada.messages import Link
 
     # Features, rows, slots, what is kept and where, and rows, offsets and sources of a batch.
     lengths = [size // 400, 0, 0, 0, size // 400, size // 4000, size // 400]

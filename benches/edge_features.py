@@ -23,8 +23,8 @@ import fastpart as fp
 from fastpart import _core
 from fastpart.train.graphs.rows import Rows
 from fastpart.train.models import build
+from fastpart.train.models.scores import Task
 from fastpart.train.options import Options
-from fastpart.train.scores import Task
 
 FOLDER = Path(__file__).resolve().parents[1] / "target" / "edge-features"
 

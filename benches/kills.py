@@ -91,7 +91,7 @@ METHODS = {
     ),
     "distdgl": Method(
         f"-m fastpart train distdgl {{parts}}/whole --samplers 1 {MANY}",
-        {"distributed.server": "server", "distributed.worker": "trainer", "spawn_main": "sampler"},
+        {"distdgl.server": "server", "distdgl.worker": "trainer", "spawn_main": "sampler"},
         {signal.SIGKILL: "SIGKILL"},
         10,
         30,

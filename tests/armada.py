@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 
 from fastpart.runtime.watch import Supervisor
-from fastpart.train.disaggregated.batch_worker import Stream
-from fastpart.train.disaggregated.groups import GroupReader
-from fastpart.train.disaggregated.messages import ConnectionClosedError, Kind, Link, framed
-from fastpart.train.disaggregated.processes import started
-from fastpart.train.disaggregated.receiver import Receiver
-from fastpart.train.disaggregated.rendezvous import address_of, connect, listen
-from fastpart.train.disaggregated.settings import Settings, Source
+from fastpart.train.methods.armada.batch_worker import Stream
+from fastpart.train.methods.armada.groups import GroupReader
+from fastpart.train.methods.armada.messages import ConnectionClosedError, Kind, Link, framed
+from fastpart.train.methods.armada.processes import started
+from fastpart.train.methods.armada.receiver import Receiver
+from fastpart.train.methods.armada.rendezvous import address_of, connect, listen
+from fastpart.train.methods.armada.settings import Settings, Source
 
 
 def settings_of(parts: Path, **given) -> Settings:

@@ -32,7 +32,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 WORKERS = (
-    *("fastpart.cli", "fastpart.train.jobs.group", "fastpart.train.jobs.job", "fastpart.train.jobs.driver"),
+    *("fastpart.cli", "fastpart.train.jobs.launch", "fastpart.train.jobs.job", "fastpart.train.jobs.driver"),
     *dict.fromkeys(
         place.partition(":")[0] for name in METHODS for place in (of(name).driver, of(name).worker) if place
     ),
@@ -112,7 +112,7 @@ def _imported_once():
     """
 
     def begin(module, arguments, environment, pipes, preloaded):
-        preloaded = preloaded or module == "fastpart.train.disaggregated"
+        preloaded = preloaded or module == "fastpart.train.methods.armada"
         return launch.begin(module, arguments, environment, pipes, preloaded)
 
     with pytest.MonkeyPatch.context() as patch:

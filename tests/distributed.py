@@ -38,7 +38,10 @@ def children(parent=None):
     for entry in Path("/proc").iterdir():
         with suppress(OSError, ValueError):
             stat = (entry / "stat").read_text().rpartition(")")[2].split()
-            if int(stat[1]) == parent and b"fastpart.train.distributed" in (entry / "cmdline").read_bytes():
+            if (
+                int(stat[1]) == parent
+                and b"fastpart.train.methods.distdgl" in (entry / "cmdline").read_bytes()
+            ):
                 lines = (entry / "environ").read_bytes().decode().split("\0")
                 found[int(entry.name)] = dict(line.split("=", 1) for line in lines if "=" in line)
     return found

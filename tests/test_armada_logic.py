@@ -15,10 +15,9 @@ import fastpart as fp
 torch = pytest.importorskip("torch")
 
 from fastpart.runtime.reporting import blames_peers  # noqa: E402
-from fastpart.train.disaggregated.cache import NONE, Cache, LruIndex, StaticIndex, cache_index  # noqa: E402
-from fastpart.train.disaggregated.coordinator import Coordinator, Progress  # noqa: E402
-from fastpart.train.disaggregated.groups import Grouping, Sample  # noqa: E402
-from fastpart.train.disaggregated.messages import (  # noqa: E402
+from fastpart.train.methods.armada.cache import NONE, Cache, LruIndex, StaticIndex, cache_index  # noqa: E402
+from fastpart.train.methods.armada.groups import Grouping, Sample  # noqa: E402
+from fastpart.train.methods.armada.messages import (  # noqa: E402
     _MOST_TEXT,
     _VERSION,
     ConnectionClosedError,
@@ -28,6 +27,7 @@ from fastpart.train.disaggregated.messages import (  # noqa: E402
     framed,
     write,
 )
+from fastpart.train.methods.armada.schedule import Coordinator, Progress  # noqa: E402
 
 
 class Workers:

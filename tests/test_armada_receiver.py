@@ -26,17 +26,17 @@ torch = pytest.importorskip("torch")
 
 import armada  # noqa: E402
 from armada import Processes, Run, running, settings_of  # noqa: E402
-from fastpart.train.disaggregated import receiver, rendezvous  # noqa: E402
-from fastpart.train.disaggregated.messages import (  # noqa: E402
+from fastpart.train.methods.armada import receiver, rendezvous  # noqa: E402
+from fastpart.train.methods.armada.messages import (  # noqa: E402
     ConnectionClosedError,
     ConnectionSilentError,
     Link,
     MessageError,
     framed,
 )
-from fastpart.train.disaggregated.receiver import Peer  # noqa: E402
-from fastpart.train.disaggregated.settings import Source  # noqa: E402
-from fastpart.train.seeds import mixed  # noqa: E402
+from fastpart.train.methods.armada.receiver import Peer  # noqa: E402
+from fastpart.train.methods.armada.settings import Source  # noqa: E402
+from fastpart.train.options import mixed  # noqa: E402
 
 K, EPOCHS, SIZE = 5, 2, 70
 

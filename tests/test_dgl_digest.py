@@ -35,7 +35,7 @@ def run(root, *words):
     ("file", "counts"),
     [
         ("python/fastpart/export/dgl.py", True),
-        ("python/fastpart/train/distributed/training.py", True),
+        ("python/fastpart/train/methods/distdgl/training.py", True),
         ("python/fastpart/store/schemas.py", True),
         ("rust/parts/layout.rs", True),
         ("tests/requirements-dgl.txt", True),

@@ -37,7 +37,7 @@ class Finder(doctest.DocTestFinder):
 
 def marked(name):
     """Return a module with the mark of its environment."""
-    pinned = name.startswith(("fastpart.train.distributed", "fastpart.export."))
+    pinned = name.startswith(("fastpart.train.methods.distdgl", "fastpart.export."))
     marks = [pytest.mark.torch] * name.startswith(
         ("fastpart.train", "fastpart.export", "fastpart.loading", "fastpart.pyg")
     )

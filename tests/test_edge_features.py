@@ -16,12 +16,12 @@ from fastpart.loading.edge_rows import cached_edge_rows_of  # noqa: E402
 from fastpart.measures.ranking import Epoch  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.graphs.rows import Rows  # noqa: E402
-from fastpart.train.inference import Inference  # noqa: E402
-from fastpart.train.model_averaging import regroup  # noqa: E402
+from fastpart.train.inference.inference import Inference  # noqa: E402
+from fastpart.train.methods.sdt import regroup  # noqa: E402
 from fastpart.train.models import build  # noqa: E402
+from fastpart.train.models.scores import Task  # noqa: E402
 from fastpart.train.options import Options  # noqa: E402
 from fastpart.train.runs.run_folder import RunFolder  # noqa: E402
-from fastpart.train.scores import Task  # noqa: E402
 
 pytestmark = [pytest.mark.torch, pytest.mark.usefixtures("one_thread")]
 
@@ -258,7 +258,7 @@ def test_inference_layer_by_layer_is_that_of_the_whole_graph(tmp_path, name, mon
     whole = dataset.whole()
     with torch.no_grad():
         expected = network([whole.graph] * 2, whole.features.double())
-    monkeypatch.setattr("fastpart.train.inference.EDGES", 40)  # many blocks
+    monkeypatch.setattr("fastpart.train.inference.inference.EDGES", 40)  # many blocks
     inference = Inference(dataset, [0, 1, 2], tmp_path, 2)
     for part, vertices, rows in inference.outputs(network):
         ids = dataset.partition.parts[part].inner[vertices]

@@ -37,7 +37,7 @@ def test_every_value_is_checked(run):
 
 
 def test_every_value_of_an_export_to_dgl_is_checked(tmp_path):
-    from fastpart.train.distributed.exported import Export
+    from fastpart.train.methods.distdgl.exported import Export
 
     config = tmp_path / "graph.json"
     files = {key: f"part{{}}/{key}.dgl" for key in ("node_feats", "edge_feats", "part_graph")}

@@ -21,7 +21,7 @@ from fastpart.runtime.environment import (  # noqa: E402
     found,
     is_other_rank,
 )
-from fastpart.train.jobs import group  # noqa: E402
+from fastpart.train.jobs import launch  # noqa: E402
 
 QUICK = {"hidden": 8, "threads": 1, "epochs": 2, "batch_size": 100, "fanouts": [4, 3]}
 
@@ -174,7 +174,7 @@ def test_a_process_group_with_another_backend_is_refused(monkeypatch, device, ba
     with pytest.raises(
         fp.ParameterError, match=f"^device: '{device}' needs .* init_process_group.'{needed}'"
     ):
-        group._refuse_backend(device)
+        launch._refuse_backend(device)
 
 
 def test_what_is_asked_of_ranks(environment, tmp_path):

@@ -73,6 +73,78 @@ seeds
 homes, partitioners, sampling, temporal
 order
 """,
+    "train": """
+plugged, ranks
+graphs, options
+method_options, models, registry
+learning
+data
+learned_rows
+inference
+memory
+runs
+comparing, jobs, loggers
+methods
+costs, opening
+on_ray
+""",
+    "train.methods": """
+bytegnn, distdgl, distgnn, full, sampled, sancus, sdt
+armada, links
+edges, embeddings
+""",
+    "train.methods.armada": """
+messages
+cache, schedule
+groups
+graphs
+settings
+rendezvous
+batch_worker, receiver
+__main__, processes, worker
+driver
+""",
+    "train.methods.distgnn": """
+wire
+exchange
+blocks, totals
+staleness
+worker
+driver
+""",
+    "train.methods.embeddings": """
+dataset
+steps, trained
+driver, loader
+vertices
+worker
+""",
+    "train.methods.sampled": """
+steps, traces
+sampled_scores, temporal
+driver, worker
+""",
+    "train.methods.sdt": """
+averaging, regroup
+sizing, worker
+driver
+""",
+    "train.jobs": """
+launch, warnings
+job
+driver, process
+""",
+    "train.learning": """
+batches, metrics, normalisation
+local_graph, trainable
+learner
+""",
+    "train.runs": """
+identity, predicting
+run_folder
+beginning, history
+trained
+""",
     "measures": """
 graph_facts, partition_facts, ratios, vertex_counts
 by_type
@@ -133,7 +205,7 @@ measures/compare/comparison.py, Comparison.plot -> report/comparisons.py: plot_c
 measures/compare/comparison.py, Comparison.report -> report/pages.py: write_report
 measures/compare/comparison.py, Comparison.save -> report/files.py: save_comparison
 measures/info.py, _of_training -> train/costs.py: costs
-measures/info.py, _of_training -> train/libraries.py: import_torch
+measures/info.py, _of_training -> train/plugged/libraries.py: import_torch
 partitions/methods.py, Loadable.link_loader -> loading/__init__.py: LinkLoader
 partitions/methods.py, Loadable.loader -> loading/__init__.py: Loader
 partitions/methods.py, Loadable.plan -> loading/planning/building.py: plan

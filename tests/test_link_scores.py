@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.link_prediction import ranking  # noqa: E402
-from fastpart.train.link_prediction.decoders import MLP, Cosine, Dot  # noqa: E402
-from fastpart.train.link_prediction.scoring import ranks_among  # noqa: E402
+from fastpart.train.methods.links import ranking  # noqa: E402
+from fastpart.train.methods.links.decoders import MLP, Cosine, Dot  # noqa: E402
+from fastpart.train.methods.links.scoring import ranks_among  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -41,7 +41,7 @@ def test_ranks_against_brute_force(count, candidates, levels, seed):
 
 @pytest.mark.parametrize("decoder", [Cosine(), Dot(), MLP(5)])
 def test_equal_rows_are_ties(decoder, monkeypatch):
-    monkeypatch.setattr("fastpart.train.link_prediction.scoring._LOGITS", 70)  # several products
+    monkeypatch.setattr("fastpart.train.methods.links.scoring._LOGITS", 70)  # several products
     row, decoder = torch.randn(5, generator=torch.Generator().manual_seed(0)).double(), decoder.double()
     pairs = torch.tensor([[0, 1], [2, 1], [30, 31], [3, 0], [7, 8]])
     with torch.no_grad():

@@ -79,8 +79,8 @@ RUST, PYTHON = Path(__file__).parents[1] / "rust", Path(fp.__file__).parent
 
 CHOSEN = {
     "partitions/partitioners/candidates.py",  # what `partition` chooses from
-    "train/pairing.py",  # what trainings are compared over
-    "train/model_averaging/regroup.py",
+    "train/comparing.py",  # what trainings are compared over
+    "train/methods/sdt/regroup.py",
     "partitions/documents.py",  # the graph of `update` is another one
     "partitions/partitioners/refining.py",
     "store/directory.py",

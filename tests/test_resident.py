@@ -11,7 +11,7 @@ from fastpart.loading.cached_rows import most_accessed_rows  # noqa: E402
 from fastpart.measures.ranking import Epoch  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.method_options import SampledOptions  # noqa: E402
-from fastpart.train.mini_batches.steps import Neighbours  # noqa: E402
+from fastpart.train.methods.sampled.steps import Neighbours  # noqa: E402
 from loaded import stored  # noqa: E402
 from test_loader_messages import ranks  # noqa: E402
 from trainable import planted  # noqa: E402

@@ -17,7 +17,12 @@ PYTHON = re.compile(
     r"import (fcntl|resource|msvcrt)|posix_fallocate|memfd_create|register_at_fork|sysconf\(|sched_[gs]etaffinity"
     r"|os\.fork\b|\"/(proc|sys)/"
 )
-STARTED = ("runtime/", "machines/replica.py", "measures/compare/peers/child.py", "train/distributed/local.py")
+STARTED = (
+    "runtime/",
+    "machines/replica.py",
+    "measures/compare/peers/child.py",
+    "train/methods/distdgl/local.py",
+)
 """Modules whose work needs Linux as a whole. What they do begins with ``require_processes``, or with nothing to do."""
 
 

@@ -15,7 +15,7 @@ from trainable import planted
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.disaggregated import launch  # noqa: E402
+from fastpart.train.methods.armada import driver  # noqa: E402
 
 QUICK = {"hidden": 8, "threads": 1, "epochs": 3, "batch_size": 100, "fanouts": [4, 3]}
 
@@ -149,7 +149,7 @@ def test_a_model_of_a_user_gets_features_of_edges(tmp_path, mine):
 
 
 def test_parts_that_do_not_fit_are_refused(parts, monkeypatch):
-    monkeypatch.setattr(launch, "_core", SimpleNamespace(memory_budget=lambda: 100_000))
+    monkeypatch.setattr(driver, "_core", SimpleNamespace(memory_budget=lambda: 100_000))
     with pytest.raises(fp.MemoryBudgetError, match="hold: 2 parts need up to"):
         fp.train.armada(parts, order="parts", hold=2, **QUICK)
 

@@ -10,11 +10,12 @@ from trainable import planted
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.batches import batches, saint  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.graphs.rows import Rows  # noqa: E402
-from fastpart.train.learning.steps import batches_of  # noqa: E402
-from fastpart.train.local_graph import LocalGraph  # noqa: E402
+from fastpart.train.learning import batches as module  # noqa: E402
+from fastpart.train.learning.batches import _counts, batches  # noqa: E402
+from fastpart.train.learning.learner import batches_of  # noqa: E402
+from fastpart.train.learning.local_graph import LocalGraph  # noqa: E402
 from fastpart.train.options import Options  # noqa: E402
 
 KINDS = {"neighbour": "graphsage", "cluster": "clustergcn", "saint": "graphsaint"}
@@ -131,7 +132,7 @@ def small():
 
 def test_saint_is_right_in_expectation(monkeypatch):
     """The weighted loss is the mean over the training vertices, the aggregate the mean over the neighbours."""
-    monkeypatch.setattr(saint, "COVERAGE", 300)
+    monkeypatch.setattr(module, "COVERAGE", 300)
     local, options, shuffled = small(), Options(model="graphsaint", batch_size=2, layers=2), generator(5)
     losses = torch.zeros(12)
     losses[[1, 6]] = 1  # which are in fewer graphs than others
@@ -195,7 +196,7 @@ def test_saint_over_processes_is_right_in_expectation(dataset, tmp_path):
     options = Options(model="graphsaint", batch_size=60)
     fields = fields_of(dataset, tmp_path, 2)
     for field in fields:
-        saint._counts(field, 60, options)
+        _counts(field, 60, options)
     one = torch.zeros(600)
     one[fields[0].seeds[::7].astype(int)] = 1.0
     means = []

@@ -25,12 +25,12 @@ def saved(folder, features, **given):
 
 def test_the_loss_of_guessing(tmp_path):
     from fastpart.train.data import Dataset
-    from fastpart.train.jobs.chance import of_classes, of_pairs
+    from fastpart.train.jobs.warnings import entropy_of_classes, entropy_of_pairs
 
-    assert of_pairs(1) == pytest.approx(math.log(2))
-    assert of_pairs(3) == pytest.approx(-(0.25 * math.log(0.25) + 0.75 * math.log(0.75)))
+    assert entropy_of_pairs(1) == pytest.approx(math.log(2))
+    assert entropy_of_pairs(3) == pytest.approx(-(0.25 * math.log(0.25) + 0.75 * math.log(0.75)))
     x = np.ones((N, 2), np.float32)
-    assert of_classes(Dataset(saved(tmp_path / "three", x))) == pytest.approx(math.log(3))
+    assert entropy_of_classes(Dataset(saved(tmp_path / "three", x))) == pytest.approx(math.log(3))
     p = fp.VertexPartition(np.arange(N) * 2 // N, 2)
     several = np.stack([np.arange(N) % 4 == 0, np.arange(N) % 4 == 3], 1).astype(np.uint8)
     for labels, expected in (
@@ -39,7 +39,7 @@ def test_the_loss_of_guessing(tmp_path):
         (several, (math.log(2) + 0) / 2),  # of even vertices, half have the first label, and none the second
     ):
         p.save(tmp_path / "other", graph=RING, features=x, labels=labels, splits=SPLITS)
-        found = of_classes(Dataset(tmp_path / "other"))
+        found = entropy_of_classes(Dataset(tmp_path / "other"))
         assert found == (None if expected is None else pytest.approx(expected))
 
 
@@ -58,7 +58,7 @@ def test_the_loss_of_guessing(tmp_path):
     ],
 )
 def test_it_warns_once_and_reports_all(recwarn, guessing, losses, scores, warns_at):
-    from fastpart.train.jobs.unlearned import Guessing, watched
+    from fastpart.train.jobs.warnings import Guessing, watched
 
     rows = []
     report = watched(rows.append, guessing and Guessing(math.log(2), *guessing), "use standardise=True")
@@ -141,7 +141,7 @@ def test_columns_of_very_different_scales(tmp_path):
 @pytest.mark.parametrize("width", [1, 3, 2000])
 def test_words_and_other_common_features_are_not_named(tmp_path, width, recwarn):
     from fastpart.train.data import Dataset
-    from fastpart.train.jobs.scales import warn_of_scales
+    from fastpart.train.jobs.warnings import warn_of_scales
 
     random = np.random.default_rng(1)
     for features in (

@@ -16,11 +16,14 @@ from trainable import planted
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train import blocks, means  # noqa: E402
-from fastpart.train.columns import Costs, StoredRows  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
-from fastpart.train.inference import Inference  # noqa: E402
-from fastpart.train.means import MeansOfRows  # noqa: E402
+from fastpart.train.inference import hops, means  # noqa: E402
+from fastpart.train.inference.inference import Inference  # noqa: E402
+from fastpart.train.inference.means import (  # noqa: E402
+    Costs,
+    MeansOfRows,
+    StoredRows,
+)
 from fastpart.train.models import build  # noqa: E402
 from fastpart.train.options import Options  # noqa: E402
 
@@ -80,7 +83,7 @@ def test_outputs_from_columns_are_those_from_rows(dataset, tmp_path, monkeypatch
     expected = outputs_of(dataset, network, tmp_path), outputs_of(dataset, network, tmp_path, some)
     monkeypatch.setattr(MeansOfRows, "_chosen", columns_of(most))
     assert (outputs_of(dataset, network, tmp_path), outputs_of(dataset, network, tmp_path, some)) == expected
-    monkeypatch.setattr(blocks, "PIECE_BYTES", 1000)
+    monkeypatch.setattr(hops, "PIECE_BYTES", 1000)
     monkeypatch.setattr("fastpart.loading.rows.saved.UNWRITTEN", 1000)
     found = outputs_of(dataset, network, tmp_path)
     assert found.keys() == expected[0].keys()
@@ -104,7 +107,7 @@ def test_the_way_of_fewer_bytes_is_chosen_and_said(plain, tmp_path, monkeypatch,
     said = []
     with caplog.at_level(logging.INFO, "fastpart"):
         for size in (64 << 20, 4000):  # of the memory for sums and columns
-            monkeypatch.setattr(blocks, "PIECE_BYTES", size)
+            monkeypatch.setattr(hops, "PIECE_BYTES", size)
             monkeypatch.setattr(_core, "memory_budget", lambda: 1 << 30)
             found = outputs_of(plain, network, tmp_path)
             said.append(["by sweeps" in line.split(" instead of ")[1] for line in caplog.messages])
@@ -120,9 +123,9 @@ def test_the_way_of_fewer_bytes_is_chosen_and_said(plain, tmp_path, monkeypatch,
 
 PROCESS = """
 import os, sys, pathlib, torch, torch.distributed as dist
-from fastpart.train.inference import Inference
+from fastpart.train.inference.inference import Inference
 from fastpart.train.data import Dataset
-from fastpart.train.means import MeansOfRows
+from fastpart.train.inference.means import MeansOfRows
 from test_train_columns import columns_of, network_of
 folder, scratch, rank = sys.argv[1], pathlib.Path(sys.argv[2]), int(os.environ["R"])
 torch.set_num_threads(1)

@@ -14,7 +14,7 @@ from trainable import planted
 pytest.importorskip("torch")
 
 from fastpart.train import comparing
-from fastpart.train.pairing import planned
+from fastpart.train.comparing import planned
 from fastpart.train.registry import of
 
 TRAINING = {"epochs": 4, "hidden": 8, "lr": 0.05}

@@ -15,11 +15,10 @@ from thread_wire import together
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.edge_data import EdgeDataset  # noqa: E402
-from fastpart.train.full_graph.part import Tools  # noqa: E402
-from fastpart.train.full_graph.totals.copies import Copies  # noqa: E402
-from fastpart.train.full_graph.totals.exchange import TotalsExchange  # noqa: E402
+from fastpart.train.data import EdgeDataset  # noqa: E402
 from fastpart.train.method_options import DistGNNOptions  # noqa: E402
+from fastpart.train.methods.distgnn.exchange import Tools  # noqa: E402
+from fastpart.train.methods.distgnn.totals import Copies, TotalsExchange  # noqa: E402
 from fastpart.train.models import MODELS, build  # noqa: E402
 from fastpart.train.options import Options  # noqa: E402
 

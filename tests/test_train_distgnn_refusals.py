@@ -59,7 +59,7 @@ class Mine(torch.nn.Module):
         return self.layer(graphs[0].local_var().ndata["x"])
 """,
         r"model: .*mine.py:Mine' cannot be trained over parts: AttributeError: .*"
-        r"the methods of fastpart.train.neighbourhood.Neighbourhood",
+        r"the methods of fastpart.train.graphs.neighbourhood.Neighbourhood",
     ),
     "rows too many": (
         """

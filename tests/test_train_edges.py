@@ -9,9 +9,9 @@ from in_process import in_process
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.edge_classification.dataset import LabelledEdges  # noqa: E402
-from fastpart.train.edge_classification.training import Edges  # noqa: E402
 from fastpart.train.method_options import EdgeOptions  # noqa: E402
+from fastpart.train.methods.edges.dataset import LabelledEdges  # noqa: E402
+from fastpart.train.methods.edges.worker import Edges  # noqa: E402
 
 N, M, WIDTH = 150, 900, 4
 QUICK = {"hidden": 16, "threads": 1, "epochs": 3, "batch_size": 128, "fanouts": [4, 3]}

@@ -16,14 +16,12 @@ from ranks import run_ranks
 torch = pytest.importorskip("torch")
 
 from fastpart.loading.negatives import HardNegatives  # noqa: E402
-from fastpart.train.facts.dataset import FactDataset  # noqa: E402
-from fastpart.train.facts.loader import FactLoader  # noqa: E402
-from fastpart.train.facts.objectives import losses_of  # noqa: E402
-from fastpart.train.facts.pools import Pools  # noqa: E402
-from fastpart.train.facts.steps import FactSteps  # noqa: E402
-from fastpart.train.link_prediction.decoders import Decoder  # noqa: E402
-from fastpart.train.link_prediction.filtered import FilteredScorer  # noqa: E402
 from fastpart.train.method_options import EmbeddingOptions  # noqa: E402
+from fastpart.train.methods.embeddings.dataset import FactDataset  # noqa: E402
+from fastpart.train.methods.embeddings.loader import FactLoader  # noqa: E402
+from fastpart.train.methods.embeddings.steps import FactSteps, Pools, losses_of  # noqa: E402
+from fastpart.train.methods.links.decoders import Decoder  # noqa: E402
+from fastpart.train.methods.links.ranking import FilteredScorer  # noqa: E402
 
 QUICK = {"width": 6, "threads": 1, "epochs": 3, "batch_size": 64, "num_negatives": 9}
 
@@ -97,7 +95,7 @@ def test_blocks_have_the_gradients_of_the_whole(name, monkeypatch):
     torch.manual_seed(2)
     decoder, h, t = Decoder(name, 4, 1, False), torch.randn(7, 4, requires_grad=True), torch.randn(5, 4)
     expected = torch.autograd.grad(decoder(h.unsqueeze(1), t).sin().sum(), h)[0]
-    monkeypatch.setattr("fastpart.train.link_prediction.decoders._NUMBERS", 40)
+    monkeypatch.setattr("fastpart.train.methods.links.decoders._NUMBERS", 40)
     found = torch.autograd.grad(decoder.against(h, t).sin().sum(), h)[0]
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 

@@ -20,8 +20,8 @@ torch = pytest.importorskip("torch")
 
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.models import MODELS, GraphSAGE, import_path  # noqa: E402
-from fastpart.train.runs.weight_files import load_weights  # noqa: E402
-from fastpart.train.scores import Task, score  # noqa: E402
+from fastpart.train.models.scores import Task, score  # noqa: E402
+from fastpart.train.runs.run_folder import load_weights  # noqa: E402
 
 QUICK = {"hidden": 8, "threads": 1, "heads": 2}
 
@@ -206,7 +206,7 @@ CELLS = ['''
 %matplotlib inline
 import torch
 from fastpart.train.models import Network
-from fastpart.train.neighbourhood import dropped as drop
+from fastpart.train.graphs.neighbourhood import dropped as drop
 SLOPE = {"negative_slope": 0.1}
 ''', '''
 class Own(torch.nn.Module):

@@ -18,8 +18,7 @@ torch = pytest.importorskip("torch")
 from fastpart.train.models import GraphSAGE  # noqa: E402
 from fastpart.train.options import Options  # noqa: E402
 from fastpart.train.runs.history import History  # noqa: E402
-from fastpart.train.runs.run_folder import RunFolder  # noqa: E402
-from fastpart.train.runs.weight_files import load_weights  # noqa: E402
+from fastpart.train.runs.run_folder import RunFolder, load_weights  # noqa: E402
 
 QUICK = {"hidden": 8, "threads": 1, "epochs": 6}
 

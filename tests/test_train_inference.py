@@ -9,9 +9,9 @@ from trainable import planted
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train import inference as module  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
-from fastpart.train.inference import Inference  # noqa: E402
+from fastpart.train.inference import inference as module  # noqa: E402
+from fastpart.train.inference.inference import Inference  # noqa: E402
 from fastpart.train.models import GraphSAGE, build  # noqa: E402
 from fastpart.train.options import Options  # noqa: E402
 

@@ -23,19 +23,18 @@ torch = pytest.importorskip("torch")
 
 from fastpart.core.option_groups import parameters_of  # noqa: E402
 from fastpart.runtime.environment import TORCHRUN, Ranks  # noqa: E402
-from fastpart.train import libraries  # noqa: E402
-from fastpart.train.jobs import driver, group  # noqa: E402
-from fastpart.train.jobs.job import Job  # noqa: E402
+from fastpart.train.jobs import driver, launch  # noqa: E402
+from fastpart.train.jobs.job import Job, Place  # noqa: E402
 from fastpart.train.jobs.launch import Launch  # noqa: E402
-from fastpart.train.jobs.worker import Place  # noqa: E402
 from fastpart.train.method_options import SDTOptions  # noqa: E402
-from fastpart.train.model_averaging.training import Worker  # noqa: E402
+from fastpart.train.methods.sdt.worker import Worker  # noqa: E402
 from fastpart.train.models import build  # noqa: E402
+from fastpart.train.models.scores import Task  # noqa: E402
 from fastpart.train.options import Options, TrainOptions  # noqa: E402
+from fastpart.train.plugged import libraries  # noqa: E402
 from fastpart.train.registry import Method  # noqa: E402
 from fastpart.train.runs import history  # noqa: E402
 from fastpart.train.runs.run_folder import RunFolder  # noqa: E402
-from fastpart.train.scores import Task  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("_one_process")
 
@@ -47,7 +46,7 @@ def _one_process(tmp_path, monkeypatch):
     for name, value in ranks.items():
         monkeypatch.setenv(name, str(value))
     rendezvous = f"file://{tmp_path / 'rendezvous'}"
-    group.join_group("cpu", init_method=rendezvous, rank=0, world_size=1)
+    launch.join_group("cpu", init_method=rendezvous, rank=0, world_size=1)
     yield
     torch.distributed.destroy_process_group()
 
@@ -224,14 +223,14 @@ def test_what_is_called_in_the_process_of_the_user_stays_there():
 def test_gpus_are_used_if_asked_for_and_there_is_one_for_each(monkeypatch, gpus, workers):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: gpus > 0)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
-    group.refuse_few_gpus("cpu", workers)
+    launch.refuse_few_gpus("cpu", workers)
     if gpus < workers:
         with pytest.raises(
             fp.ParameterError, match=rf"each of the {workers} processes .* torch sees {gpus}\. Use"
         ):
-            group.refuse_few_gpus("cuda", workers)
+            launch.refuse_few_gpus("cuda", workers)
     else:
-        group.refuse_few_gpus("cuda", workers)
+        launch.refuse_few_gpus("cuda", workers)
 
 
 def test_the_device_is_what_was_asked_for_whatever_there_is(monkeypatch):
@@ -239,10 +238,10 @@ def test_the_device_is_what_was_asked_for_whatever_there_is(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
     monkeypatch.setattr(torch.cuda, "set_device", device.append)
-    monkeypatch.setattr(group.dist, "init_process_group", lambda name, **_: joined.append(name))
+    monkeypatch.setattr(launch.dist, "init_process_group", lambda name, **_: joined.append(name))
     monkeypatch.setenv("LOCAL_RANK", "3")
-    group.join_group("cpu")
-    group.join_group("cuda")
+    launch.join_group("cpu")
+    launch.join_group("cuda")
     assert (joined, device) == (["gloo", "cpu:gloo,cuda:nccl"], [3])
     for method in (fp.train.distgnn, fp.train.sancus):
         assert inspect.signature(method).parameters["device"].default == "cpu"
@@ -315,10 +314,10 @@ def test_every_option_is_in_the_signature_with_its_default(method):
 
 def test_what_torchrun_leaves_to_say(tmp_path):
     ranks = Ranks(TORCHRUN, 0, 2)
-    assert group.shared_output(ranks, tmp_path / "out") == tmp_path / "out"
+    assert launch.shared_output(ranks, tmp_path / "out") == tmp_path / "out"
     for output, workers in ((None, None), (tmp_path / "out", 2)):
         with pytest.raises(fp.ParameterError, match=r"--nproc-per-node .* and pass out="):
-            group.shared_output(ranks, output, workers)
+            launch.shared_output(ranks, output, workers)
 
 
 def test_the_worker_of_model_averaging_opens_a_directory(tmp_path):

@@ -11,13 +11,12 @@ from thread_wire import together
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.clock import Clock  # noqa: E402
-from fastpart.train.edge_data import EdgeDataset  # noqa: E402
-from fastpart.train.full_graph import wire as wires  # noqa: E402
-from fastpart.train.full_graph.totals.copies import Copies  # noqa: E402
-from fastpart.train.full_graph.totals.totals import ExactTotals  # noqa: E402
+from fastpart.train.data import EdgeDataset  # noqa: E402
 from fastpart.train.graphs.kernels import Kernel  # noqa: E402
-from fastpart.train.neighbourhood import Neighbourhood, dropped  # noqa: E402
+from fastpart.train.graphs.neighbourhood import Neighbourhood, dropped  # noqa: E402
+from fastpart.train.methods.distgnn import wire as wires  # noqa: E402
+from fastpart.train.methods.distgnn.totals import Copies, ExactTotals  # noqa: E402
+from fastpart.train.ranks import Clock  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

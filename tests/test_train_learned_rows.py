@@ -25,7 +25,7 @@ from fastpart.train.options import Options
 from fastpart.train.graphs.rows import layers_of
 from fastpart.train.learned_rows import LearnedRows
 from fastpart.train.models import build
-from fastpart.train.scores import TypedTask
+from fastpart.train.models.scores import TypedTask
 
 rank, size = int(os.environ["R"]), int(sys.argv[3])
 if size > 1:

@@ -17,9 +17,12 @@ torch = pytest.importorskip("torch")
 
 from fastpart.core.pairs import hashed, keys_of, mixed  # noqa: E402
 from fastpart.loading.negatives import others  # noqa: E402
-from fastpart.train.embedding_table import EmbeddingTable, initial  # noqa: E402
-from fastpart.train.link_prediction.training import Worker  # noqa: E402
-from fastpart.train.sparse_adam import SparseAdam  # noqa: E402
+from fastpart.train.learned_rows import (  # noqa: E402
+    EmbeddingTable,
+    SparseAdam,
+    initial,
+)
+from fastpart.train.methods.links.worker import Worker  # noqa: E402
 
 QUICK = {"hidden": 8, "threads": 1, "epochs": 3, "batch_size": 300, "fanouts": [4, 3]}
 LEARNED = {**QUICK, "embeddings": 6}

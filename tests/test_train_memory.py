@@ -10,12 +10,14 @@ torch = pytest.importorskip("torch")
 
 from armada import settings_of  # noqa: E402
 from fastpart.core.options import RunOptions  # noqa: E402
-from fastpart.train import blocks, inference, memory, predicting  # noqa: E402
+from fastpart.train import memory  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
-from fastpart.train.disaggregated import launch  # noqa: E402
-from fastpart.train.inference import Inference  # noqa: E402
+from fastpart.train.inference import hops, inference  # noqa: E402
+from fastpart.train.inference.inference import Inference  # noqa: E402
+from fastpart.train.methods.armada import driver  # noqa: E402
 from fastpart.train.models import build  # noqa: E402
 from fastpart.train.options import Options  # noqa: E402
+from fastpart.train.runs import predicting  # noqa: E402
 
 QUICK = {"hidden": 8, "threads": 1, "epochs": 2}
 
@@ -152,7 +154,7 @@ def test_pieces_of_layers_are_small_and_change_nothing(parts, tmp_path, monkeypa
         return len(blocks), np.concatenate([rows.numpy() for _, _, rows in blocks])
 
     few, whole = outputs()
-    monkeypatch.setattr(blocks, "PIECE_BYTES", 4 * dataset.task.features * 200)
+    monkeypatch.setattr(hops, "PIECE_BYTES", 4 * dataset.task.features * 200)
     many, pieces = outputs()
     assert few == 3
     assert many > 10
@@ -181,7 +183,7 @@ def test_rows_with_8_bits_are_counted_as_they_are_where_they_move_and_decoded_in
     stated = {}
     for name, folder in {"plain": parts, "coded": planted(tmp_path, k=3, feature_dtype="int8")}.items():
         dataset = Dataset(folder)
-        workers, others = launch.needs(dataset, Options(hidden=8, fanouts=(4, 3)), settings)
+        workers, others = driver.needs(dataset, Options(hidden=8, fanouts=(4, 3)), settings)
         stated[name] = {need.what: need.size for need in [*workers, *others]}
     width, n = 8, 600
     fewer = 4 * width - (width + 8)  # bytes of a row

@@ -1,5 +1,6 @@
 """The methods of training: a record each, a signature and a docstring from what they share, and methods of users."""
 
+import importlib.util
 import inspect
 import re
 import subprocess
@@ -13,6 +14,16 @@ import fastpart as fp
 from fastpart.core.option_groups import OptionGroup, entries_of, split
 from fastpart.train import options, registry
 from fastpart.train.registry import METHODS, of
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_what_users_call_is_the_function_whatever_is_imported(name):
+    pytest.importorskip("torch")
+    importlib.import_module(of(name).driver.partition(":")[0])
+    assert getattr(fp.train, name) is of(name).function
+    assert importlib.util.find_spec(f"fastpart.train.{name}") is None, (
+        "importing it would replace the function"
+    )
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -110,11 +121,11 @@ fp.train.register(METHOD)
 
 def __getattr__(name):  # torch is imported by the training
     from dataclasses import replace
-    from fastpart.train.centralized import launch, training
-    class Worker(training.Worker):
+    from fastpart.train.methods.full import driver, worker
+    class Worker(worker.Worker):
         def __init__(self, dataset, options, place, state):
             super().__init__(dataset, replace(options, lr=options.rate * options.lr), place, state)
-    return {"Driver": launch.Driver, "Worker": Worker}[name]
+    return {"Driver": driver.Driver, "Worker": Worker}[name]
 """
 
 USE = """

@@ -10,7 +10,7 @@ from trainable import planted
 torch = pytest.importorskip("torch")
 
 from fastpart.train.learning.metrics import Scores  # noqa: E402
-from fastpart.train.scores import Task  # noqa: E402
+from fastpart.train.models.scores import Task  # noqa: E402
 
 QUICK = {"epochs": 2, "hidden": 8, "threads": 2, "eval_every": 2}
 METHODS = {
@@ -76,8 +76,7 @@ def test_metrics_are_those_of_all_vertices_at_once(parts, edge_parts, tmp_path, 
     given = {**QUICK, **METHODS[method], "metrics": METRICS, "out": tmp_path / "run"}
     trained = getattr(fp.train, method)(source, **given)
     assert trained.history["val_margin"].null_count() == trained.history["val_f1"].null_count()
-    from fastpart.train.data import Dataset
-    from fastpart.train.edge_data import EdgeDataset
+    from fastpart.train.data import Dataset, EdgeDataset
 
     whole = (EdgeDataset if method == "distgnn" else Dataset)(source).whole()
     outputs = torch.from_numpy(trained.predict(source, outputs="logits"))

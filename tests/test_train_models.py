@@ -11,13 +11,13 @@ from trainable import planted
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.batches import batches, neighbour  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.graphs.rows import Rows  # noqa: E402
-from fastpart.train.local_graph import LocalGraph  # noqa: E402
+from fastpart.train.learning.batches import _neighbours, batches  # noqa: E402
+from fastpart.train.learning.local_graph import LocalGraph  # noqa: E402
 from fastpart.train.models import MODELS, build, sampling_of  # noqa: E402
+from fastpart.train.models.scores import Task  # noqa: E402
 from fastpart.train.options import Options  # noqa: E402
-from fastpart.train.scores import Task  # noqa: E402
 
 TASK = Task(features=3, classes=4, multilabel=False)
 
@@ -193,7 +193,7 @@ def test_blocks_with_all_neighbours_are_as_the_whole_graph(name, graph, layers, 
     seen = []
     with torch.no_grad():
         whole = network([local.graph] * layers, local.features)
-        for batch in neighbour.batches(local.field, options, seed=1) if graph[0] else ():
+        for batch in _neighbours(local.field, options, seed=1) if graph[0] else ():
             logits = network(batch.graphs, local.features[batch.inputs.astype(int)])[batch.rows]
             torch.testing.assert_close(logits, whole[batch.targets.astype(int)], rtol=1e-5, atol=1e-5)
             seen += batch.targets.tolist()

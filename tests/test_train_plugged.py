@@ -16,10 +16,13 @@ from trainable import planted
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.learning.criterion import Criterion  # noqa: E402
-from fastpart.train.learning.optimizers import optimizer_of, scheduler_of  # noqa: E402
+from fastpart.train.learning.trainable import (  # noqa: E402
+    Criterion,
+    optimizer_of,
+    scheduler_of,
+)
+from fastpart.train.models.scores import Task  # noqa: E402
 from fastpart.train.options import Options  # noqa: E402
-from fastpart.train.scores import Task  # noqa: E402
 
 F = torch.nn.functional
 NODES, EDGES, CLASSES, FEATURES = 300, 1500, 4, 8

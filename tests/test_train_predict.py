@@ -10,7 +10,7 @@ from trainable import planted
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.edge_data import open_dataset  # noqa: E402
+from fastpart.train.data import open_dataset  # noqa: E402
 
 QUICK = {"hidden": 8, "epochs": 5, "threads": 1}
 
@@ -66,7 +66,9 @@ def test_predictions_are_those_of_the_whole_graph(parts, tmp_path, model, where)
 @pytest.mark.parametrize("few", [1, 10**6])
 @pytest.mark.parametrize("model", ["graphsage", "gat", linear])
 def test_some_vertices_have_the_rows_that_all_have(parts, tmp_path, monkeypatch, model, few):
-    monkeypatch.setattr("fastpart.train.inference.FEW", few)  # from the vertices that they need, and from all
+    monkeypatch.setattr(
+        "fastpart.train.inference.inference.FEW", few
+    )  # from the vertices that they need, and from all
     trained = fp.train.full(parts, **QUICK, model=model)
     chosen = np.random.default_rng(0).permutation(600)[:5]
     for outputs in ("logits", "classes") if model is linear else ("logits", "classes", "embeddings"):

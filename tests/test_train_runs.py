@@ -11,8 +11,11 @@ from trainable import planted
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.runs.run_folder import MARKER, RunFolder  # noqa: E402
-from fastpart.train.runs.weight_files import load_weights  # noqa: E402
+from fastpart.train.runs.run_folder import (  # noqa: E402
+    MARKER,
+    RunFolder,
+    load_weights,
+)
 
 QUICK = {"hidden": 8, "threads": 1}
 

@@ -16,16 +16,16 @@ from trainable import planted
 torch = pytest.importorskip("torch")
 
 from fastpart.train.data import Dataset  # noqa: E402
-from fastpart.train.full_graph import wire as wires  # noqa: E402
-from fastpart.train.full_graph.blocks import staleness  # noqa: E402
-from fastpart.train.full_graph.blocks.blocks import Blocks  # noqa: E402
-from fastpart.train.full_graph.blocks.exchange import BlocksExchange  # noqa: E402
-from fastpart.train.full_graph.part import Tools  # noqa: E402
+from fastpart.train.graphs.neighbourhood import Neighbourhood  # noqa: E402
 from fastpart.train.method_options import SancusOptions  # noqa: E402
+from fastpart.train.methods.distgnn import staleness  # noqa: E402
+from fastpart.train.methods.distgnn import wire as wires  # noqa: E402
+from fastpart.train.methods.distgnn.blocks import Blocks  # noqa: E402
+from fastpart.train.methods.distgnn.exchange import Tools  # noqa: E402
+from fastpart.train.methods.distgnn.staleness import BlocksExchange  # noqa: E402
 from fastpart.train.models import build  # noqa: E402
-from fastpart.train.neighbourhood import Neighbourhood  # noqa: E402
+from fastpart.train.models.scores import Task  # noqa: E402
 from fastpart.train.options import Options  # noqa: E402
-from fastpart.train.scores import Task  # noqa: E402
 
 TASK = Task(features=3, classes=4, multilabel=False)
 CPU = torch.device("cpu")

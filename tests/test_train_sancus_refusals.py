@@ -9,12 +9,12 @@ from trainable import planted
 torch = pytest.importorskip("torch")
 
 from fastpart.train.data import Dataset  # noqa: E402
-from fastpart.train.full_graph.blocks.blocks import Blocks  # noqa: E402
-from fastpart.train.full_graph.blocks.exchange import BlocksExchange  # noqa: E402
-from fastpart.train.full_graph.trial import try_model  # noqa: E402
 from fastpart.train.method_options import SancusOptions  # noqa: E402
+from fastpart.train.methods.distgnn.blocks import Blocks  # noqa: E402
+from fastpart.train.methods.distgnn.driver import try_model  # noqa: E402
+from fastpart.train.methods.distgnn.staleness import BlocksExchange  # noqa: E402
 from fastpart.train.models import MODELS  # noqa: E402
-from fastpart.train.scores import Task  # noqa: E402
+from fastpart.train.models.scores import Task  # noqa: E402
 
 REFUSED = dict.fromkeys(("gat", "gatv2", "transformer"), "constant matrix of the edges") | dict.fromkeys(
     ("clustergcn", "graphsaint"), "needs sampled graphs"

@@ -9,9 +9,9 @@ from trainable import planted
 torch = pytest.importorskip("torch")
 
 from fastpart.train.data import Dataset  # noqa: E402
-from fastpart.train.jobs.worker import Place  # noqa: E402
+from fastpart.train.jobs.job import Place  # noqa: E402
 from fastpart.train.method_options import SampledOptions  # noqa: E402
-from fastpart.train.mini_batches import sampled_scores  # noqa: E402
+from fastpart.train.methods.sampled import sampled_scores  # noqa: E402
 from fastpart.train.models import build  # noqa: E402
 
 QUICK = {"hidden": 8, "threads": 2, "epochs": 4, "batch_size": 100, "fanouts": [4, 3], "eval_every": 2}

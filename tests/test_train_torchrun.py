@@ -25,7 +25,7 @@ QUICK = {"hidden": 8, "threads": 1, "epochs": 3, "batch_size": 100, "fanouts": [
 RANK = """
 import json, os, signal, sys, time
 import fastpart as fp
-import fastpart.train.runs.history, fastpart.train.runs.weight_files
+import fastpart.train.runs.history, fastpart.train.runs.run_folder
 folder, given, before = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3]
 rank, restarts = os.environ["RANK"], int(os.environ.get("TORCHELASTIC_RESTART_COUNT", 0))
 fp.train.runs.history.SAVE_SECONDS = 0
@@ -79,7 +79,7 @@ if restarts == 0 and rank == "0":
             os.kill(os.getpid(), signal.SIGKILL)
     given["on_epoch"] = on_epoch
 if restarts == 1 and rank == "0":
-    saved = fastpart.train.runs.weight_files.load_weights(f"{folder}/out/checkpoint.pt")
+    saved = fastpart.train.runs.run_folder.load_weights(f"{folder}/out/checkpoint.pt")
     print("CONTINUED", len(json.loads(saved["rows"])))
 """
 

@@ -13,9 +13,9 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
-from fastpart.train.edge_classification.dataset import LabelledEdges  # noqa: E402
-from fastpart.train.edge_classification.training import Edges  # noqa: E402
 from fastpart.train.method_options import EdgeOptions  # noqa: E402
+from fastpart.train.methods.edges.dataset import LabelledEdges  # noqa: E402
+from fastpart.train.methods.edges.worker import Edges  # noqa: E402
 from fastpart.train.models import TypedNetwork  # noqa: E402
 from fastpart.train.models.graphsage import SAGE  # noqa: E402
 

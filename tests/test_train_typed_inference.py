@@ -10,10 +10,10 @@ from typed_training import typed_parts
 torch = pytest.importorskip("torch")
 
 from fastpart.loading import TypedBatch  # noqa: E402
-from fastpart.train import inference as module  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.graphs.rows import layers_of  # noqa: E402
-from fastpart.train.inference import Inference  # noqa: E402
+from fastpart.train.inference import inference as module  # noqa: E402
+from fastpart.train.inference.inference import Inference  # noqa: E402
 from fastpart.train.models import TYPED_MODELS, build  # noqa: E402
 from fastpart.train.options import Options  # noqa: E402
 
@@ -189,7 +189,7 @@ from fastpart.partitions.seeds import rank_of_part
 from fastpart.train.options import Options
 from fastpart.train.models import build
 from fastpart.train.data import Dataset
-from fastpart.train.inference import Inference
+from fastpart.train.inference.inference import Inference
 
 rank = int(os.environ["R"])
 dist.init_process_group("gloo", init_method="file://" + sys.argv[3], rank=rank, world_size=2)

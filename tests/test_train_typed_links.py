@@ -15,8 +15,8 @@ torch = pytest.importorskip("torch")
 
 from fastpart.core.pairs import hashed, keys_of, mixed  # noqa: E402
 from fastpart.loading.negatives import AllVertices  # noqa: E402
-from fastpart.train.embedding_table import initial  # noqa: E402
 from fastpart.train.graphs.rows import layers_of  # noqa: E402
+from fastpart.train.learned_rows import initial  # noqa: E402
 
 QUICK = {
     "hidden": 8,

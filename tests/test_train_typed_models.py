@@ -15,8 +15,8 @@ torch = pytest.importorskip("torch")
 from fastpart.train.graphs.rows import layers_of  # noqa: E402
 from fastpart.train.learning.trainable import refuse_unfit  # noqa: E402
 from fastpart.train.models import MODELS, TYPED_MODELS, attends, build, is_layered  # noqa: E402
+from fastpart.train.models.scores import Task, task_of  # noqa: E402
 from fastpart.train.options import Options  # noqa: E402
-from fastpart.train.scores import Task, task_of  # noqa: E402
 from typed_batches import small  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -12,7 +12,7 @@ from typed_training import typed_parts
 torch = pytest.importorskip("torch")
 
 from fastpart.train.learning.metrics import Scores  # noqa: E402
-from fastpart.train.scores import Task  # noqa: E402
+from fastpart.train.models.scores import Task  # noqa: E402
 
 QUICK = {"hidden": 8, "epochs": 2, "threads": 1}
 

@@ -19,7 +19,7 @@ class Posted:
 
 
 class ThreadWire:
-    """A wire of ``fastpart.train.full_graph.wire`` between threads."""
+    """A wire of ``fastpart.train.methods.distgnn.wire`` between threads."""
 
     def __init__(self, rank, size, boxes):
         self.rank, self.size, self._boxes = rank, size, boxes

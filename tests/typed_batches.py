@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from fastpart.loading import TypedBatch
-from fastpart.train.scores import TypedTask
+from fastpart.train.models.scores import TypedTask
 
 
 @dataclass

@@ -16,8 +16,7 @@ DIGEST = ROOT / "tests" / "dgl.digest"
 PATTERNS = (
     "python/fastpart/export/**/*.py",
     "python/fastpart/store/schemas.py",
-    "python/fastpart/train/distributed/**/*.py",
-    "python/fastpart/train/methods/distdgl.py",
+    "python/fastpart/train/methods/distdgl/**/*.py",
     "rust/parts/**/*.rs",
     "tests/requirements-common.txt",
     "tests/requirements-dgl.txt",

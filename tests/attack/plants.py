@@ -288,7 +288,7 @@ def serve(root: Path, torch: bool) -> None:
     if torch:
         import torch_geometric  # noqa: F401
 
-        import fastpart.train.full_graph.training  # noqa: F401
+        import fastpart.train.methods.distgnn.worker  # noqa: F401
 
     say = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

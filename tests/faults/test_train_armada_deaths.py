@@ -62,7 +62,7 @@ def test_a_batch_worker_that_is_lost_is_survived(parts, order, how):
 
 
 @pytest.mark.parametrize(
-    ("text", "name"), [("disaggregated\0receiver", "receiver"), ("jobs.process", r"worker [01]")]
+    ("text", "name"), [("armada\0receiver", "receiver"), ("jobs.process", r"worker [01]")]
 )
 def test_another_death_ends_all(parts, text, name):
     progress, times = killing(text)
@@ -86,7 +86,7 @@ def test_an_error_of_a_batch_worker_ends_all(parts):
 
 
 @pytest.mark.parametrize(
-    ("text", "batch_workers"), [("batch_worker", 1), ("disaggregated\0receiver", 2)], ids=["last", "receiver"]
+    ("text", "batch_workers"), [("batch_worker", 1), ("armada\0receiver", 2)], ids=["last", "receiver"]
 )
 def test_a_process_that_hangs_is_named(parts, text, batch_workers):
     progress, times = killing(text, signal.SIGSTOP)

@@ -28,8 +28,8 @@ def parts(tmp_path_factory):
 
 
 VICTIMS = {
-    "trainer": ("distributed.worker", r"trainer [01] \(of part [01]\) was killed by SIGKILL"),
-    "server": ("distributed.server", r"the server of part [01] was killed by SIGKILL"),
+    "trainer": ("distdgl.worker", r"trainer [01] \(of part [01]\) was killed by SIGKILL"),
+    "server": ("distdgl.server", r"the server of part [01] was killed by SIGKILL"),
     "sampler": (
         "spawn_main",
         r"trainer [01] \(of part [01]\) ended with exit code 1 .*\s+one of its samplers was killed by SIGKILL",
@@ -58,7 +58,7 @@ def test_a_death_ends_all(parts, tmp_path, monkeypatch, victim):
 
 
 def test_a_taken_port(parts, tmp_path, monkeypatch):
-    from fastpart.train.distributed import machines
+    from fastpart.train.methods.distdgl import machines
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with socket.create_server(("127.0.0.1", 0)) as other:

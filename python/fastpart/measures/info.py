@@ -162,7 +162,7 @@ def info(
 
 def _of_training(source: Any, train: bool | Mapping[str, Any], options: Options) -> TrainingFacts:
     """Return what a training over a partition directory would read and take."""
-    from ..train.libraries import import_torch
+    from ..train.plugged.libraries import import_torch
 
     import_torch()
     from ..train.costs import costs

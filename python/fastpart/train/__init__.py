@@ -11,15 +11,15 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from .libraries import import_torch
+from .plugged.libraries import import_torch
 from .registry import METHODS
 from .registry import register as register
 
 # A module must not have the name of its function: importing it would replace the function in the package.
 _MODULES = {
-    "TrainedEdges": "edge_classification.trained",
-    "TrainedEmbeddings": "facts.trained",
-    "TrainedLinks": "link_prediction.trained",
+    "TrainedEdges": "methods.edges.trained",
+    "TrainedEmbeddings": "methods.embeddings.trained",
+    "TrainedLinks": "methods.links.trained",
     "TrainedModel": "runs.trained",
     "compare": "comparing",
     "open": "opening",

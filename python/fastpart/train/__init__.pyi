@@ -7,9 +7,9 @@ import polars as pl
 from fastpart.core.options import Options
 from fastpart.core.parameters import CacheCriterion, NegativeRule, RowsIo, StrPath
 from fastpart.partitions.partition import PartitionSource
-from fastpart.train.edge_classification.trained import TrainedEdges
-from fastpart.train.facts.trained import TrainedEmbeddings
-from fastpart.train.link_prediction.trained import TrainedLinks
+from fastpart.train.methods.edges.trained import TrainedEdges
+from fastpart.train.methods.embeddings.trained import TrainedEmbeddings
+from fastpart.train.methods.links.trained import TrainedLinks
 from fastpart.train.on_ray import ray
 from fastpart.train.opening import open
 from fastpart.train.registry import register

@@ -21,7 +21,7 @@ from ..partitions.plan import ReadCost, table
 from .memory import Need, left_by, may_copy, of_processes, processes
 from .method_options import SampledOptions
 from .methods.sampled import METHOD
-from .mini_batches.launch import Driver
+from .methods.sampled.driver import Driver
 from .models import NEIGHBOUR, sampling_of
 
 EPOCHS = 3

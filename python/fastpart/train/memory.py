@@ -22,15 +22,15 @@ from ..errors import MemoryBudgetError, arg
 from ..partitions.part_rows import VertexRows
 from ..partitions.parts import VertexPartData
 from ..partitions.seeds import rank_of_part
-from .batches.batch import STEPS
-from .blocks import PIECE_BYTES
 from .data import AnyDataset, Dataset
-from .inference import Fits
+from .inference.hops import PIECE_BYTES
+from .inference.inference import Fits
+from .learning.batches import STEPS
 from .method_options import ByteGNNOptions, EdgeOptions, LinkOptions, SampledOptions
 from .models import CLUSTER, NEIGHBOUR, attends, is_layered, may_take_edges, sampling_of
+from .models.scores import Task
 from .options import Options
 from .plugged.objects import name_of
-from .scores import Task
 
 LIGHT_BYTES = 64 << 20
 """A process without torch."""

@@ -16,15 +16,15 @@ from ..core.outputs import Owner, entrusted
 from ..core.parameters import StrPath
 from ..errors import FastpartError, ParameterError, TrainingError
 from ..partitions.partition import PartitionSource, directory_of
-from .libraries import import_ray
 from .opening import open as open_run
 from .options import KeptOptions
+from .plugged.libraries import import_ray
 from .registry import loaded, names, of
 from .runs.run_folder import RAY, SCRATCH, RunFolder
 
 if TYPE_CHECKING:
-    from .facts.trained import TrainedEmbeddings
-    from .link_prediction.trained import TrainedLinks
+    from .methods.embeddings.trained import TrainedEmbeddings
+    from .methods.links.trained import TrainedLinks
     from .runs.trained import TrainedModel
 
 

@@ -15,6 +15,7 @@ from ..errors import GraphFormatError, ParameterError
 from .learned_rows import written
 from .learning.trainable import Make
 from .models import build
+from .models.scores import task_of
 from .options import Options
 from .plugged.model_source import MODELS, TYPED_MODELS, ModelSource, checked
 from .registry import loaded, names, of
@@ -22,12 +23,11 @@ from .runs.beginning import refuse_other_model
 from .runs.history import History
 from .runs.run_folder import MARKER, RunFolder
 from .runs.trained import TrainedModel
-from .scores import task_of
 
 if TYPE_CHECKING:
-    from .edge_classification.trained import TrainedEdges
-    from .facts.trained import TrainedEmbeddings
-    from .link_prediction.trained import TrainedLinks
+    from .methods.edges.trained import TrainedEdges
+    from .methods.embeddings.trained import TrainedEmbeddings
+    from .methods.links.trained import TrainedLinks
 
 
 @called_well

@@ -5,6 +5,9 @@ training is kept and who runs it (:class:`TrainOptions`), and what the method ad
 object is passed on whole, to the driver, to the workers and to the model.
 """
 
+from __future__ import annotations
+
+import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -199,7 +202,7 @@ class Options(OptionGroup):
         object.__setattr__(self, "fanouts", most)
 
     @property
-    def of_model(self) -> "Options":
+    def of_model(self) -> Options:
         """These options without those of a subclass, such as callbacks, which models and results do not keep."""
         return Options(**{each.name: getattr(self, each.name) for each in fields(Options)})
 
@@ -462,3 +465,9 @@ class InputRows(OptionGroup):
     def keeps(self) -> int:
         """How many tables say which rows are kept: cached ones, and those on the device."""
         return bool(self.cache) + bool(self.resident)
+
+
+def mixed(*numbers: int) -> int:
+    """Return a seed of 63 bits, a hash of all numbers."""
+    digest = hashlib.blake2b(repr(numbers).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1

@@ -1,15 +1,81 @@
-"""Helpers for rank 0 of ``torch.distributed``. Without a process group, this process is rank 0 of 1."""
+"""The rank of a process of a training, the seconds of its steps, and its settings of torch.
+
+Without a process group of ``torch.distributed``, this process is rank 0 of 1.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 from torch.nn.parameter import is_lazy
+
+from ..loading import Trace
+
+
+@contextmanager
+def torch_settings(threads: int | None, seed: int) -> Iterator[None]:
+    """Seed torch and set its threads, and restore both in the end."""
+    with torch.random.fork_rng(devices=[]), torch_threads(threads):
+        torch.manual_seed(seed)
+        yield
+
+
+@contextmanager
+def torch_threads(threads: int | None) -> Iterator[None]:
+    """Set the threads of torch, if they are given, and restore them in the end."""
+    before = torch.get_num_threads()
+    if threads:
+        torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+AGGREGATION, EXCHANGE, SYNCHRONISING = "aggregation", "exchange", "synchronising"
+"""Sums over the edges here, messages about vertices, messages about weights."""
+
+
+class Clock:
+    """Seconds by step since the last :meth:`read`.
+
+    Parameters
+    ----------
+    trace : Trace, optional
+        Gets every step.
+
+    Attributes
+    ----------
+    seconds : dict
+        Seconds of each step so far, 0 for others.
+    """
+
+    def __init__(self, trace: Trace | None = None) -> None:
+        self._trace = trace
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+
+    @contextmanager
+    def timed(self, step: str) -> Iterator[None]:
+        """Count the time of the block."""
+        start = Trace.now()
+        try:
+            yield
+        finally:
+            self.seconds[step] += (Trace.now() - start) / 1e9
+            if self._trace is not None:
+                self._trace.span(step, start)
+
+    def read(self) -> defaultdict[str, float]:
+        """Return the seconds, and reset them."""
+        seconds, self.seconds = self.seconds, defaultdict(float)
+        return seconds
 
 
 def world_size() -> int:

@@ -12,8 +12,8 @@ from ..core.options import taking
 from ..core.parameters import Of, choice
 from ..errors import ParameterError
 from ..runtime.environment import found
-from .libraries import import_torch
 from .options import TrainOptions, methods_of
+from .plugged.libraries import import_torch
 from .plugged.model_source import refuse_nested
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -48,7 +48,7 @@ class Method:
         A :class:`fastpart.train.jobs.driver.Driver`, which checks a training, states its memory and starts the workers.
         distdgl has one of its own.
     worker : str
-        A :class:`fastpart.train.jobs.worker.Worker`, which trains in each process.
+        A :class:`fastpart.train.jobs.job.Worker`, which trains in each process.
     types : bool
         Whether it trains over graphs with types.
     result : str, optional

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from ..clock import AGGREGATION, Clock
+from ..ranks import AGGREGATION, Clock
 
 Ids = npt.NDArray[np.signedinteger[Any]]
 

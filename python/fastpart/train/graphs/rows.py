@@ -21,8 +21,8 @@ from torch import Tensor
 from ...errors import ParameterError
 from ...loading import Batch, TypedBatch
 from ...partitions.types import ONLY_TYPE, EdgeKey
-from ..neighbourhood import NO_EDGE_FEATURES, Neighbourhood, Score, dropped_by, inverse_roots
 from .kernels import CPU, Ids, Kernel, with_loops
+from .neighbourhood import NO_EDGE_FEATURES, Neighbourhood, Score, dropped_by, inverse_roots
 
 Module = TypeVar("Module")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, ClassVar
 
@@ -14,28 +14,21 @@ from ...errors import MemoryBudgetError, ParameterError
 from ...runtime.environment import found
 from ...runtime.watch import Supervisor
 from ..data import AnyDataset
+from ..learning.metrics import refuse_patience_without_validation
 from ..learning.trainable import Example, Make, refuse_before_workers
-from ..learning.validation import refuse_patience_without_validation
 from ..memory import Need, bytes_for_batches, left_by, may_copy, of_processes, processes, workers_here
 from ..models import build
-from ..options import TrainOptions
-from ..ranks import is_first
+from ..models.scores import Task, task_of
+from ..options import OnEpoch, TrainOptions
+from ..ranks import is_first, torch_settings
 from ..registry import Method
 from ..runs.beginning import begin
 from ..runs.history import History
 from ..runs.identity import data_of, must_agree
 from ..runs.trained import TrainedModel
-from ..scores import Task
-from ..torch_settings import torch_settings
-from .chance import of_classes
-from .following import follow
-from .group import refuse_few_gpus
-from .job import Job
-from .launch import Launch, launching
-from .scales import remedy_of, warn_of_scales
-from .undefined import Undefined
-from .unlearned import Guessing, watched
-from .worker import Place
+from .job import Job, Place
+from .launch import Launch, launching, refuse_few_gpus
+from .warnings import Guessing, Undefined, entropy_of_classes, remedy_of, warn_of_scales, watched
 
 _STEPS = 30
 """A network that learns classes may begin with the loss of guessing, or more, for so many steps."""
@@ -139,7 +132,7 @@ class Driver(ABC):
 
     def guessing(self) -> Guessing | None:
         """Return how the network looks if it learns nothing. None where that is not known, as of losses of users."""
-        loss = None if self.options.loss is not None else of_classes(self.dataset)
+        loss = None if self.options.loss is not None else entropy_of_classes(self.dataset)
         size = self.options.batch_size or self.dataset.num_train
         steps = -(-self.dataset.num_train // size)
         return None if loss is None else Guessing(loss, rows=3, epochs=-(-_STEPS // steps))
@@ -265,3 +258,22 @@ def _start(group: Supervisor, job: Job, workers: int, copies: bool) -> None:
     for rank in range(workers):
         ranks = {"RANK": str(rank), "LOCAL_RANK": str(rank)}
         group.start(f"worker {rank}", PROCESS, str(file), environment=common | ranks, preloaded=copies)
+
+
+def follow(
+    group: Supervisor, history: History, report: OnEpoch, summary: Mapping[str, Any] | None = None
+) -> TrainedModel:
+    """Wait until all processes are done, and return the result that rank 0 saved.
+
+    ``report`` gets each row. ``summary`` is added to the result.
+    """
+    result: dict[str, Any] = {}
+    for _, kind, content in group.messages():
+        if kind == "epoch":
+            report(content)
+        elif kind == "result":
+            result = content
+    task, scores = task_of(result["task"]), result["summary"]
+    trained = TrainedModel.of(task, history.reread(), {**scores, **(summary or {})})
+    history.finish(task.stored(), trained.summary)
+    return trained

@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from ...runtime.reporting import Reports, run
-from ..libraries import import_torch
+from ..plugged.libraries import import_torch
 
 _START_SECONDS = timedelta(days=7).total_seconds()
 """How long workers wait for each other to start. The supervisor ends them if one does not."""
@@ -22,8 +22,8 @@ def main(reports: Reports) -> None:
     import torch
     import torch.distributed as dist
 
-    from .group import join_group, meet
     from .job import Job
+    from .launch import join_group, meet
 
     job = Job.from_json(text)
     torch.set_num_threads(job.threads)

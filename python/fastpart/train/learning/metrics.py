@@ -1,4 +1,4 @@
-"""The scores of splits, added up over blocks of vertices and over workers: those of the task, and metrics of users."""
+"""The scores of a network, those of the user, and the score that decides which epoch is the best."""
 
 from __future__ import annotations
 
@@ -11,11 +11,64 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from ...errors import FastpartError, ParameterError
+from ...errors import FastpartError, GraphWarning, ParameterError, code, warn
 from ...runtime.reporting import describe
+from ..models.scores import TALLY, Task, scores_of
+from ..options import Options
 from ..plugged.objects import pickled, unpickled
-from ..ranks import total, world_size
-from ..scores import TALLY, Task, scores_of
+from ..ranks import is_first, total, world_size
+
+UNSCORED = -math.inf
+"""The score of an epoch without one. The last of such epochs is the best if none has a score."""
+
+BROKEN = math.nan
+"""The score of an epoch whose loss is not finite, and the best score before the first epoch."""
+
+
+def is_better(score: float, best: float) -> bool:
+    """Return whether an epoch is the best so far, given the best score before it.
+
+    An epoch whose loss is not finite is better than none, because every training has a best epoch. It never takes the
+    place of one with a loss.
+    """
+    if math.isnan(score):
+        return math.isnan(best)
+    return math.isnan(best) or score > best or score == best == UNSCORED
+
+
+class ValidationData(Protocol):
+    """A dataset with something to validate on, or without.
+
+    Attributes
+    ----------
+    num_val : int
+        Number of labelled vertices, or edges, that the validation score counts.
+    """
+
+    @property
+    def num_val(self) -> int: ...  # noqa: D102
+
+
+def refuse_patience_without_validation(dataset: ValidationData, options: Options) -> None:
+    """Raise an error if ``patience`` has nothing to go by. Without it, warn that the last epoch counts as the best."""
+    if dataset.num_val:
+        return
+    what, splits = (
+        "the directory has nothing labelled to validate on",
+        code('splits={"train": ..., "val": ...}', "--splits FILE"),
+    )
+    if options.patience is not None:
+        raise ParameterError(
+            f"patience: {what}, so no epoch is better than another. Save the partition with validation vertices "
+            f"({splits}) or edges, or leave out {code('patience', '--patience')}"
+        )
+    if is_first():
+        warn(
+            f"{what}, so the last epoch counts as the best. Save the partition with validation vertices "
+            f"({splits}) or edges",
+            GraphWarning,
+        )
+
 
 Metrics = Mapping[str, Any]
 """What a user measures beside the scores of the task, by name."""

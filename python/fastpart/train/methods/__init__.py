@@ -1,1 +1,1 @@
-"""The training methods, in files of their names. Nothing here imports torch."""
+"""The training methods, each in a file or a room of its name. Finding a method does not import torch."""

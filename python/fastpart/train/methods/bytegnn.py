@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 METHOD = Method(
     "bytegnn",
     ByteGNNOptions,
-    driver="fastpart.train.mini_batches.launch:Driver",
-    worker="fastpart.train.mini_batches.training:Worker",
+    driver="fastpart.train.methods.sampled.driver:Driver",
+    worker="fastpart.train.methods.sampled.worker:Worker",
     types=True,
     defaults={"batch_size": 1000},
     of_all_parts=True,
@@ -83,5 +83,4 @@ def bytegnn(source: PartitionSource, options: ByteGNNOptions) -> TrainedModel:
     >>> fp.train.bytegnn(folder, epochs=20, workers=1, trace=folder + "/trace.json").summary["test_accuracy"]
     1.0
     """
-    trained: TrainedModel = METHOD.train(source, options)
-    return trained
+    return METHOD.train(source, options)

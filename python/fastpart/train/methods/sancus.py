@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 METHOD = Method(
     "sancus",
     SancusOptions,
-    driver="fastpart.train.full_graph.launch:Driver",
-    worker="fastpart.train.full_graph.training:Worker",
+    driver="fastpart.train.methods.distgnn.driver:Driver",
+    worker="fastpart.train.methods.distgnn.worker:Worker",
     without={
         **dict.fromkeys(("batch_size", "fanouts", "target"), ""),
         "workers": "it starts one worker for each part. Partition into as many parts as there are workers",
@@ -116,5 +116,4 @@ def sancus(source: PartitionSource, options: SancusOptions) -> TrainedModel:
     >>> sum(trained.history["broadcasts"]), sum(trained.history["skipped"])
     (21, 19)
     """
-    trained: TrainedModel = METHOD.train(source, options)
-    return trained
+    return METHOD.train(source, options)

@@ -18,12 +18,12 @@ from ..options import Options
 from ..plugged import model_source
 from ..plugged.model_source import ModelSource, checked, import_path, module_of
 from ..plugged.objects import name_of
-from ..scores import Task, TypedTask
 from .categories import Categories, WithCategories
 from .edge_index import EdgeIndexModel, has_edge_attr, takes_edge_attr, takes_edge_index
 from .gat import GAT
 from .graphsage import GraphSAGE
 from .network import CLUSTER, NEIGHBOUR, SAINT, Network
+from .scores import Task, TypedTask
 from .typed.hetero import HeteroModel, takes_relations, two_of_each_type
 from .typed.hgt import HGT
 from .typed.network import TypedNetwork

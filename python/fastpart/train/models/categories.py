@@ -15,7 +15,7 @@ from ...core.notes import log
 from ...core.parameters import one_line, shown
 from ...errors import ParameterError
 from ...graphs.graph_directory import Embedded, EmbeddedColumn
-from ..scores import Task
+from .scores import Task
 
 _NAMED = 3
 """New values that a note names."""

@@ -6,10 +6,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..neighbourhood import Neighbourhood, dropped
+from ..graphs.neighbourhood import Neighbourhood, dropped
 from ..options import Options
-from ..scores import Task
 from .network import Network
+from .scores import Task
 
 SLOPE = 0.2
 """Slope of the leaky ReLU of the scores."""

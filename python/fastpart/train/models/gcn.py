@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from ..neighbourhood import Neighbourhood
+from ..graphs.neighbourhood import Neighbourhood
 from ..options import Options
-from ..scores import Task
 from .network import Network
+from .scores import Task
 
 
 class Propagation(nn.Module):

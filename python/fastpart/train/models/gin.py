@@ -10,10 +10,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..neighbourhood import Neighbourhood
+from ..graphs.neighbourhood import Neighbourhood
 from ..options import Options
-from ..scores import Task
 from .network import Network
+from .scores import Task
 
 
 class Isomorphism(nn.Module):

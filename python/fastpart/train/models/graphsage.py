@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from ..neighbourhood import Neighbourhood
+from ..graphs.neighbourhood import Neighbourhood
 from ..options import Options
-from ..scores import Task
 from .network import Network
+from .scores import Task
 
 
 class SAGE(nn.Module):

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..neighbourhood import Neighbourhood, dropped
+from ..graphs.neighbourhood import Neighbourhood, dropped
 from ..options import Options
-from ..scores import Task
 from .categories import Categories
+from .scores import Task
 
 NEIGHBOUR, CLUSTER, SAINT = "neighbour", "cluster", "saint"
 """Kinds of batches."""
@@ -19,8 +19,8 @@ NEIGHBOUR, CLUSTER, SAINT = "neighbour", "cluster", "saint"
 class Network(nn.Module):
     """A stack of graph layers with ReLU and dropout between them.
 
-    Subclasses define a layer. ``forward`` takes one :class:`~fastpart.train.neighbourhood.Neighbourhood` for each
-    layer: the same each time, or those of a mini-batch, where the targets of a layer are the sources of the next.
+    Subclasses define a layer. ``forward`` takes one :class:`.Neighbourhood` for each layer: the same each
+    time, or those of a mini-batch, where the targets of a layer are the sources of the next.
 
     Your own model may be any ``nn.Module`` with this ``forward``. With ``layers`` and ``layer`` it can be evaluated one
     layer and one part at a time.
@@ -28,7 +28,7 @@ class Network(nn.Module):
     Attributes
     ----------
     sampling : str
-        The kind of its batches: ``neighbour``, ``cluster`` or ``saint``. See ``fastpart.train.batches``.
+        The kind of its batches: ``neighbour``, ``cluster`` or ``saint``. See ``fastpart.train.learning.batches``.
     reads_edges : bool
         Whether its layers take features of edges, if there are any.
     edge_features : int

@@ -5,11 +5,11 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ..neighbourhood import Neighbourhood
+from ..graphs.neighbourhood import Neighbourhood
 from ..options import Options
-from ..scores import Task
 from .graphsage import SAGE
 from .network import Network
+from .scores import Task
 
 
 class DeepSAGE(nn.Module):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from ..options import Options
-from ..scores import Task
 from .gcn import Convolution, Propagation
 from .network import Network
+from .scores import Task
 
 
 class SGC(Network):

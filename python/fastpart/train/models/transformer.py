@@ -6,11 +6,11 @@ import math
 
 from torch import Tensor, nn
 
-from ..neighbourhood import Neighbourhood
+from ..graphs.neighbourhood import Neighbourhood
 from ..options import Options
-from ..scores import Task
 from .gat import GAT
 from .network import Network
+from .scores import Task
 
 
 class TransformerAttention(nn.Module):

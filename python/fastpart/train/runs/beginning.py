@@ -13,13 +13,12 @@ from torch import nn
 from ...core.parsing import damaged
 from ..learning.trainable import Make
 from ..models import build
+from ..models.scores import Task
 from ..options import TrainOptions
 from ..plugged.model_source import MODELS
 from ..plugged.objects import PLUGGED
-from ..scores import Task
 from .identity import refuse_difference
-from .run_folder import CHECKPOINT, MARKER, RunFolder
-from .weight_files import refuse_other_shapes, weights_in
+from .run_folder import CHECKPOINT, MARKER, RunFolder, refuse_other_shapes, weights_in
 
 NOT_KEPT = frozenset(
     {"source", "out", "resume", "overwrite", "model", "progress", "on_epoch", "callbacks", "trace", *PLUGGED}

@@ -20,10 +20,9 @@ from ...core.frames import before_polars_threads
 from ...core.parameters import shown
 from ...core.parsing import Count, conform
 from ...errors import GraphFormatError
-from ..learning.validation import BROKEN, UNSCORED, is_better
+from ..learning.metrics import BROKEN, UNSCORED, is_better
 from ..options import Options
-from .run_folder import BEST, CHECKPOINT, TABLE, RunFolder
-from .weight_files import Weights, content_of, weights_in
+from .run_folder import BEST, CHECKPOINT, TABLE, RunFolder, Weights, content_of, weights_in
 
 SCORES = {"val_f1": 1, "val_filtered_mrr": 1, "val_mrr": 1, "val_rmse": -1}
 """Validation scores that decide which epoch is the best, and whether more is better: the first that a training has."""

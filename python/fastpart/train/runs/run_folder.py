@@ -1,12 +1,15 @@
-"""The folder of a training, and the list of what fastpart wrote there.
+"""The folder of a training, the list of what fastpart wrote there, and its files of weights.
 
 ``fastpart-run.json`` lists the entries of the folder that belong to the training. Nothing else in it is ever changed or
 removed. It also says what was trained, so that the training can be opened and continued, and has size and checksum of
 the checkpoint. Folders of versions without that file own the names that these versions wrote.
+
+Files of weights have tensors, numbers and text, of which nothing is executed.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -16,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import torch
+from torch import Tensor, nn
 
 from ... import _core
 from ...core import parameters
@@ -25,9 +30,53 @@ from ...core.parameters import StrPath, shown
 from ...core.parsing import Count, checked_object, json_object
 from ...errors import GraphFormatError, ParameterError, arg
 from ...store.saving import refuse_unwritable
-from ..file_names import EMBEDDINGS
+from ..learned_rows import EMBEDDINGS
 from .identity import earlier
-from .weight_files import weights_in
+
+Weights = dict[str, Tensor]
+
+
+def load_weights(file: StrPath) -> dict[str, Any]:
+    """Load a ``.pt`` of tensors, numbers and text. Nothing in it is executed."""
+    path = parameters.regular(parameters.path("file", file))
+    return weights_in(path.read_bytes(), path)
+
+
+def weights_in(content: bytes, file: Path) -> dict[str, Any]:
+    """Return what the content of a ``.pt`` holds. Errors name the file."""
+    try:
+        loaded = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+    except MemoryError:
+        raise
+    except Exception as error:  # torch may raise anything on damaged bytes
+        raise GraphFormatError(f"{shown(file)}: holds no weights ({error})") from None
+    if not isinstance(loaded, dict):
+        raise GraphFormatError(f"{shown(file)}: holds no weights")
+    return loaded
+
+
+def content_of(saved: Mapping[str, Any]) -> bytes:
+    """Return the content of a ``.pt``."""
+    buffer = io.BytesIO()
+    torch.save(saved, buffer)
+    return buffer.getvalue()
+
+
+def refuse_other_shapes(network: nn.Module, weights: Mapping[str, Tensor], run: Path) -> None:
+    """Refuse a model that cannot take the weights of a training, and name the tensor."""
+    there = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
+    kept = {name: tuple(tensor.shape) for name, tensor in weights.items()}
+    for name in {**there, **kept}:
+        if there.get(name) != kept.get(name):
+            mine, theirs = (
+                "is missing" if shape is None else f"has the shape {shape}"
+                for shape in (there.get(name), kept.get(name))
+            )
+            raise ParameterError(
+                f"model: it is not the one that was trained. Its tensor {name!r} {mine}, but in {shown(run)} it "
+                f"{theirs}"
+            )
+
 
 MARKER = "fastpart-run.json"
 """The list of the entries, and what was trained."""

@@ -25,15 +25,14 @@ from ...graphs.graph_directory import GraphDirectory
 from ...partitions.partition import PartitionSource
 from ...store.restoring import SUFFIXES
 from ...store.restoring import restore as write_restored
-from ..file_names import EMBEDDINGS
-from ..learned_rows import written
+from ..learned_rows import EMBEDDINGS, written
 from ..models import build
+from ..models.scores import Task
 from ..options import Options
-from ..predicting import PREDICTED, Predicted, predictions, scratch
+from ..ranks import torch_threads
 from ..registry import of
-from ..scores import Task
-from ..torch_settings import torch_threads
 from .history import History
+from .predicting import PREDICTED, Predicted, predictions, scratch
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

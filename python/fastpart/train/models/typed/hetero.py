@@ -13,7 +13,7 @@ from torch.nn.parameter import is_lazy
 
 from ....errors import ParameterError, arg
 from ...graphs.rows import Rows, TypedRows
-from ...scores import TypedTask
+from ..scores import TypedTask
 
 _EDGES = ("edge_index_dict", "edge_index")
 _ATTRIBUTES = ("edge_attr_dict", "edge_attr")

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from ....partitions.types import EdgeKey
 from ...graphs.rows import TypedRows
 from ...options import Options
-from ...scores import TypedTask
 from ..categories import Categories
 from ..network import NEIGHBOUR
+from ..scores import TypedTask
 
 Key = TypeVar("Key", str, EdgeKey)
 Part = TypeVar("Part", bound=nn.Module)

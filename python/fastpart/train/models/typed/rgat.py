@@ -7,11 +7,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ....errors import ParameterError
+from ...graphs.neighbourhood import dropped_by
 from ...graphs.rows import Rows, TypedRows
-from ...neighbourhood import dropped_by
 from ...options import Options
-from ...scores import TypedTask
 from ..gat import SLOPE
+from ..scores import TypedTask
 from .network import Keyed, LayerShape, RowsByType, TypedNetwork
 
 

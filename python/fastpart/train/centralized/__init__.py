@@ -1,1 +1,0 @@
-"""Training on the whole graph in one process, the reference for methods over parts."""

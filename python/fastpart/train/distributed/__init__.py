@@ -1,1 +1,0 @@
-"""DGL's distributed engine: sampled mini-batches, one server and several trainers per part."""

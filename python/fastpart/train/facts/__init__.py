@@ -1,1 +1,0 @@
-"""Learned rows of vertices, with rows of relations, and no encoder: knowledge graph embeddings."""

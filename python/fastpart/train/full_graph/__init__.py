@@ -1,1 +1,0 @@
-"""Full batches over parts, one worker for each: ``totals`` is DistGNN, ``blocks`` is SANCUS, the rest is shared."""

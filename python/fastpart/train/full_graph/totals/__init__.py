@@ -1,1 +1,0 @@
-"""Full batches over parts of the edges (DistGNN). Copies of vertices exchange partial sums."""

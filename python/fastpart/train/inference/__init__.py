@@ -1,0 +1,1 @@
+"""Exact outputs of a network for all vertices, from whole neighbourhoods."""

@@ -1,1 +1,0 @@
-"""Link prediction and unsupervised training, with fastpart's own sampler."""

@@ -1,1 +1,0 @@
-"""Mini-batches over all parts, with fastpart's own sampler (``sampled`` and ``bytegnn``)."""

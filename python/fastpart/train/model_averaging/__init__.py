@@ -1,1 +1,0 @@
-"""Model averaging (SDT-GNN): a copy of the model trains on every part with its halo."""
