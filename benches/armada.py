@@ -41,7 +41,7 @@ def stored(out: Path, name: str) -> Path:
         graph = fp.generate.rmat(out / "rmat.bin", n=N, m=M, seed=1)
         features = out / "rmat.features.npy"
         np.lib.format.open_memmap(features, "w+", np.float32, (N, WIDTH)).flush()
-    fp.hash(graph, K).save(folder, graph=graph, features=features, **given)
+    fp.algorithms.hash(graph, K).save(folder, graph=graph, features=features, **given)
     return folder
 
 

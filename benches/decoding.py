@@ -56,7 +56,7 @@ def written(n: int, width: int) -> Path:
     random = np.random.default_rng(0)
     numbers = random.standard_normal((n, width), np.float32)
     sizes = {"row": random.lognormal(size=(n, 1)), "column": 10.0 ** random.uniform(-2, 2, width)}
-    partition = fp.random(graph, PARTS, of="vertices")
+    partition = fp.algorithms.random(graph, PARTS, of="vertices")
     partition.save(folder / "plain", graph=graph, features=numbers)
     for scale, size in sizes.items():
         rows = numbers * size.astype(np.float32)

@@ -57,7 +57,7 @@ def written(n: int, m: int) -> Path:
         features, of_edges = (
             random.standard_normal(shape, np.float32) for shape in ((n, WIDTH), (m, EDGE_WIDTH))
         )
-        partition = fp.random(graph, PARTS, of="vertices")
+        partition = fp.algorithms.random(graph, PARTS, of="vertices")
         partition.save(folder, graph=graph, features=features, edge_features=of_edges)
     return folder
 

@@ -36,11 +36,11 @@ K = 4
 GRAPHS = ("amazon-computers", "coauthor-cs")
 EDGES: dict[str, Callable[..., Any]] = {
     "sigma": lambda edges, k: fp.sigma(edges, k, of="edges"),
-    "hdrf": fp.hdrf,
-    "dbh": fp.dbh,
-    "random": lambda edges, k: fp.random(edges, k, of="edges"),
+    "hdrf": fp.algorithms.hdrf,
+    "dbh": fp.algorithms.dbh,
+    "random": lambda edges, k: fp.algorithms.random(edges, k, of="edges"),
 }
-VERTICES: dict[str, Callable[..., Any]] = {"sigma": fp.sigma, "random": fp.random}
+VERTICES: dict[str, Callable[..., Any]] = {"sigma": fp.sigma, "random": fp.algorithms.random}
 MODES: dict[str, dict[str, Any]] = {"cd-0": {}, "cd-5": {"delay": 5}, "0c": {"exchange": "never"}}
 SANCUS: dict[str, dict[str, Any]] = {
     "all rows": {},

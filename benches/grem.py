@@ -34,7 +34,9 @@ def main() -> None:
     curves: dict[str, list[float]] = {}
     for revise in (True, False):
         word = "refined" if revise else "greedy"
-        curves[f"{word}, expected"] = [fp.expected_cut(graph, best, chunk, revise=revise) for chunk in CHUNKS]
+        curves[f"{word}, expected"] = [
+            fp.algorithms.expected_cut(graph, best, chunk, revise=revise) for chunk in CHUNKS
+        ]
         curves[f"{word}, measured"] = [measured(graph, chunk, revise, given.seeds) for chunk in CHUNKS]
     whole = float(fp.evaluate(graph, best).summary["cut_ratio"][0])
     print(f"whole graph in memory: {whole:.4f}")

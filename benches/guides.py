@@ -37,7 +37,7 @@ def edges(graphs: dict[str, Any]) -> None:
     """Print replication factors."""
 
     def hep(graph: Any, k: int) -> Any:
-        return fp.hep(graph, k, balance=1.05, tau=10)
+        return fp.algorithms.hep(graph, k, balance=1.05, tau=10)
 
     def made_of(balance: float | None) -> Callable[[Any, int], Any]:
         return lambda graph, k: fp.edges_of(
@@ -90,7 +90,7 @@ def refine(graphs: dict[str, Any]) -> None:
             for k in PARTS:
                 best = whole[label, k, max(len(bounds), 1)]
                 begin = time.process_time()
-                maker = metis if name == "metis" else getattr(fp, name.split(",")[0])
+                maker = metis if name == "metis" else getattr(fp.algorithms, name.split(",")[0])
                 start = maker(graph, k, **parameters, **bounds)
                 middle = time.process_time()
                 better = fp.refine(graph, start, **(BOUNDS if name in ("random", "metis") else {}))
@@ -173,7 +173,7 @@ def main() -> None:
     parser.add_argument("graphs", nargs="*", metavar="GRAPH")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, fp.config(threads=1), warnings.catch_warnings():
-        warnings.simplefilter("ignore", fp.GraphWarning)
+        warnings.simplefilter("ignore", fp.errors.GraphWarning)
         graphs = {graph.name: graph.open() for graph in known_graphs(Path(folder))}
         if given.table == "update":
             planted = fp.generate.planted(f"{folder}/planted.bin", n=2**18, m=2_000_000)

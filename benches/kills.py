@@ -110,7 +110,7 @@ def save_parts(folder):
     rows = {"features": features, "labels": labels, "splits": splits}
     edges = fp.open_graph(edges, num_vertices=n)
     fp.VertexPartition(np.arange(n) % PARTS, PARTS).save(folder / "whole", graph=edges, **rows)
-    fp.hdrf(edges, PARTS).save(folder / "edges", graph=edges, **rows)
+    fp.algorithms.hdrf(edges, PARTS).save(folder / "edges", graph=edges, **rows)
     for rank in range(PARTS):
         shutil.copytree(folder / "whole", folder / f"rank{rank}")
         for part in set(range(PARTS)) - {rank}:

@@ -56,7 +56,7 @@ def call_of(what: str, graph: fp.Graph, k: int, threads: int) -> Callable[..., A
     """Return the call that is measured."""
     if what in PLANS:
         return lambda **more: fp.multilevel(graph, k=k, threads=threads, **PLANS[what], **more)
-    start = fp.hash(graph, k=k, threads=1)
+    start = fp.algorithms.hash(graph, k=k, threads=1)
     if what == "refine":
         return lambda **more: fp.refine(start.graph, start, rounds=1, threads=threads, **more)
     return lambda **more: fp.update(graph, start, threads=threads, **more)
@@ -80,7 +80,7 @@ def peak(what: str, n: int, m: int, hubs: int, k: int, threads: int) -> None:
             seconds = time.process_time()
             try:
                 call(memory_limit=limit, tmp_dir=folder)
-            except fp.MemoryBudgetError as error:
+            except fp.errors.MemoryBudgetError as error:
                 # What it needs beside what is in use, which is off the budget by then.
                 found = re.search(r"needs ([\d.]+) (\w+).*budget is ([\d.]+) (\w+)", str(error))
                 if not found:
@@ -103,10 +103,14 @@ def peak(what: str, n: int, m: int, hubs: int, k: int, threads: int) -> None:
 
 def calls(graph: fp.Graph, threads: int) -> dict[str, Callable[[], Any]]:
     """Return what is swept, with limits far above what the system allows."""
-    start, many = (fp.hash(graph, k=k, threads=1) for k in (4, 4096))
+    start, many = (fp.algorithms.hash(graph, k=k, threads=1) for k in (4, 4096))
     how: dict[str, Any] = {"threads": threads, "memory_limit": 10**10}
     names = ["spring", "ldg", "fennel", "refennel", "reldg", "hdrf", "greedy", "dbh", "hash", "random"]
-    found = {name: getattr(fp, name) for name in [*names, "two_phase", "hep"] if hasattr(fp, name)}
+    found = {
+        name: getattr(fp.algorithms, name)
+        for name in [*names, "two_phase", "hep"]
+        if hasattr(fp.algorithms, name)
+    }
     return {
         **{name: lambda of=of: of(graph, k=4, **how) for name, of in found.items()},
         "sigma of vertices": lambda: fp.sigma(graph, k=4, of="vertices", **how),
@@ -137,7 +141,7 @@ def end_of(call: Callable[[], Any], more: int) -> str:
             call()
         except MemoryError:
             os._exit(4)
-        except fp.CapacityError as error:
+        except fp.errors.CapacityError as error:
             os._exit(5 if "cannot start" in str(error) else 6)
         except BaseException:
             os._exit(6)

@@ -28,7 +28,7 @@ from quality_algorithms import (
 )
 from quality_kinds import OTHER_KINDS
 
-from fastpart.report import table
+from fastpart.report.text import table
 
 SLACK = 0.0005
 """Largest excess over a bound that counts as rounding."""

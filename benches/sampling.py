@@ -57,7 +57,9 @@ def parts_of(name: str, partitioner: str) -> Path:
         rng = np.random.default_rng(0)
         np.save(features, rng.standard_normal((N, WIDTH), np.float32))
     graph = generated(name)
-    partition = fp.sigma(graph, K) if partitioner == "sigma" else fp.random(graph, K, of="vertices")
+    partition = (
+        fp.sigma(graph, K) if partitioner == "sigma" else fp.algorithms.random(graph, K, of="vertices")
+    )
     partition.save(folder, graph=graph, features=features)
     return folder
 

@@ -40,7 +40,7 @@ def main(data: Path, out: Path, names: list[str]) -> None:
         for algorithm in ("hash", "sigma", "multilevel"):
             folder = out / f"{name}-{algorithm}"
             if not folder.exists():
-                getattr(fp, algorithm)(graph, K).save(folder, graph=graph, splits={"train": train})
+                getattr(fp.algorithms, algorithm)(graph, K).save(folder, graph=graph, splits={"train": train})
             for fanouts in FANOUTS:
                 row(name, algorithm, fp.open_partition(folder), fanouts, batch_size)
 

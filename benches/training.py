@@ -45,7 +45,11 @@ FANOUTS = {"amazon-computers": [10, 10], "coauthor-cs": [5, 5]}
 BATCH = 1000
 """Training vertices per step, in all: a quarter of it in each of the 4 parts."""
 
-PARTITIONERS: dict[str, Callable[..., Any]] = {"spring": fp.spring, "sigma": fp.sigma, "random": fp.random}
+PARTITIONERS: dict[str, Callable[..., Any]] = {
+    "spring": fp.spring,
+    "sigma": fp.sigma,
+    "random": fp.algorithms.random,
+}
 METHODS = ("sampled", "sdt", *(["distdgl"] if importlib.util.find_spec("dgl") else []))
 """With DGL's engine where it is installed: `.venv-dgl/bin/python benches/training.py`."""
 

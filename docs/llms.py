@@ -14,7 +14,7 @@ from fastpart import Options
 RULES = """\
 - A graph is what `fp.open_graph` takes: a path of edges in any format, an array of shape (m, 2), a frame, a graph of
   networkx, PyG, DGL or OGB. Every function takes it directly.
-- Vertices are 0 to n-1. Text, gaps and several types: `fp.ingest`, and `fp.restore` brings results back to the ids.
+- Vertices are 0 to n-1. Text, gaps and several types: `fp.ingest`, and `fp.store.restore` brings the ids back.
 - `p = fp.partition(graph, k)`; `p.assignment` has the part of each vertex, `p.evaluate()` the measures.
 - `p.save("parts", features=, labels=, splits=)` writes the directory that training, loaders and exports read.
 - Results depend on the graph, the parameters and the seed, never on the number of threads.

@@ -27,7 +27,7 @@ def main() -> None:
             if k == 8:
                 pictures[f"{name}, k = {k}"] = evaluation
     picture = out / "quickstart.png"
-    fp.draw(pictures, picture)
+    fp.report.draw(pictures, picture)
 
     print("\n" + table(pl.concat(rows)) + "\n")
     print(f"partitions   {out.name}/NAME-K/   (manifest.json, assignment.npy, metrics.parquet, part-*/)")

@@ -29,6 +29,6 @@ def planted_edges(folder: Path, k: int = 3, n: int = 300, m: int = 1500, by=None
     order = np.random.default_rng(0).permutation(n)
     splits = {"train": order[: n // 2], "val": order[n // 2 : 3 * n // 4], "test": order[3 * n // 4 :]}
     given = {"features": folder / "g.bin.features.npy", "labels": labels, "splits": splits, **saved}
-    part = (by or fp.hdrf)(edges, k=k)
+    part = (by or fp.algorithms.hdrf)(edges, k=k)
     part.save(folder / "parts", graph=edges, **given)
     return folder / "parts"

@@ -112,6 +112,6 @@ def check_version(file, read, name, newest):
     """Refuse a version that is newer than the newest that is known."""
     whole = file.read_bytes()
     file.write_text(json.dumps(json.loads(whole) | {name: newest + 1}))
-    with pytest.raises(fp.GraphFormatError, match=rf"{file.name}.*Upgrade fastpart"):
+    with pytest.raises(fp.errors.GraphFormatError, match=rf"{file.name}.*Upgrade fastpart"):
         read()
     file.write_bytes(whole)

@@ -10,7 +10,7 @@ from attributed import attributed
 PARTITIONERS = {
     "multilevel": lambda graph, k: fp.multilevel(graph, k),
     "spring": lambda graph, k: fp.spring(graph, k),
-    "hash": lambda graph, k: fp.hash(graph, k),
+    "hash": lambda graph, k: fp.algorithms.hash(graph, k),
 }
 
 

@@ -25,7 +25,7 @@ def store(graph, root):
     source = fp.open_graph(records, num_vertices=n)
     partitions = {
         "one": fp.VertexPartition(np.zeros(n, int), 1),
-        "random": fp.random(source, k=4, of="vertices"),
+        "random": fp.algorithms.random(source, k=4, of="vertices"),
         "spring": fp.spring(source, k=2),
         "empty": fp.VertexPartition(1 + np.arange(n) % 2 * 3, 6),
     }

@@ -45,6 +45,6 @@ def timed_graph(n=300, m=4000, seed=0):
 def save(folder, n, records, k, times=None, edge_times=None, **rows):
     """Save a random partition, and open it."""
     graph = fp.open_graph(records, num_vertices=n)
-    partition = fp.random(graph, k=min(k, n), of="vertices")
+    partition = fp.algorithms.random(graph, k=min(k, n), of="vertices")
     partition.save(folder, graph=graph, times=times, edge_times=edge_times, **rows)
     return fp.open_partition(folder, of="vertices")

@@ -29,7 +29,7 @@ SAMPLINGS = {
 def parts(tmp_path_factory):
     graph, rows = attributed()
     folder = tmp_path_factory.mktemp("accesses") / "parts"
-    fp.hash(graph, 4).save(folder, **rows)
+    fp.algorithms.hash(graph, 4).save(folder, **rows)
     return fp.open_partition(folder)
 
 
@@ -110,7 +110,7 @@ def test_samples_of_several_threads_and_of_one_are_the_same(parts):
     ],
 )
 def test_wrong_parameters_are_named(parts, wrong, names):
-    with pytest.raises(fp.ParameterError, match=f"^{names}"):
+    with pytest.raises(fp.errors.ParameterError, match=f"^{names}"):
         accesses(parts, **{"fanouts": [2], **wrong})
 
 

@@ -365,7 +365,7 @@ def test_silence_is_no_hang():
     ],
 )
 def test_refusals(given, message, armada_parts):
-    with pytest.raises(fp.ParameterError, match=message):
+    with pytest.raises(fp.errors.ParameterError, match=message):
         fp.train.armada(armada_parts, **given)
 
 

@@ -260,7 +260,7 @@ def test_a_proof_of_one_connection_is_none_of_another(parts, tmp_path):
 
 def test_a_receiver_of_another_run_is_refused(parts, tmp_path):
     with running(tmp_path, settings_of(parts)) as run:
-        with pytest.raises(fp.TrainingError, match=r"the receiver at 127\.0\.0\.1 is of another run"):
+        with pytest.raises(fp.errors.TrainingError, match=r"the receiver at 127\.0\.0\.1 is of another run"):
             rendezvous.connect(rendezvous.address_of(tmp_path), settings_of(parts), {"batch worker": 0})
         list(run.epoch(0))
 
@@ -278,7 +278,7 @@ def test_a_receiver_has_to_prove_itself_too(parts, tmp_path, answer):
     thread = threading.Thread(target=imposter)
     thread.start()
     try:
-        with pytest.raises(fp.TrainingError, match="is of another run"):
+        with pytest.raises(fp.errors.TrainingError, match="is of another run"):
             rendezvous.connect(rendezvous.address_of(tmp_path), settings_of(parts), {"batch worker": 0})
     finally:
         thread.join()
@@ -351,7 +351,10 @@ def test_a_peer_that_stops_reading_stops_nobody_and_is_named(parts):
         for _ in range(10_000):  # more than the kernel takes
             peer.post({"kind": "limit", "text": "x" * 1000})
         text = r"^compute worker 3 hangs: the other side reads nothing for 0.5 s"
-        with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(fp.TrainingError, match=text):
+        with (
+            socket.create_server(("127.0.0.1", 0)) as server,
+            pytest.raises(fp.errors.TrainingError, match=text),
+        ):
             found.serve(server)
 
 

@@ -43,7 +43,7 @@ def mask_of(ids, n):
 # What both caps promise.
 
 
-@pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fastpart.errors.CapacityWarning")
 @given(
     edge_lists(40, 150),
     st.lists(st.sampled_from([0, 0, 1, 1, 2, 9, 2**32 - 1]), min_size=40, max_size=40),
@@ -125,7 +125,7 @@ def test_without_weights_nothing_changes():
     assert "weight_balance" not in fp.evaluate(EDGES, partition).summary.columns
 
 
-@pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fastpart.errors.CapacityWarning")
 def test_edge_cases():
     empty = np.zeros((0, 2), np.uint32)
     assert spring([], 2, empty).weight_loads.tolist() == [0, 0]
@@ -141,7 +141,7 @@ def test_a_warning_when_the_caps_left_only_the_last_resort():
     weights = [1] * 8 + [2] * 8
     opened = fp.open_graph(edges, num_vertices=16)
     with pytest.warns(
-        fp.CapacityWarning, match="assigned by weight alone.*Raise balance or balance_on_ratio"
+        fp.errors.CapacityWarning, match="assigned by weight alone.*Raise balance or balance_on_ratio"
     ) as caught:
         partition = spring(weights, 2, opened, balance=1.0, balance_on_ratio=1.0)
     assert caught[0].filename == __file__
@@ -174,15 +174,19 @@ def test_the_array_is_only_read_and_not_kept():
 @pytest.mark.parametrize(
     ("weights", "error", "text"),
     [
-        (np.ones(39, int), fp.ParameterError, r"^balance_on: 39 weights for 40 vertices\. .*num_vertices"),
-        (np.ones(41, bool), fp.ParameterError, r"^balance_on: 41 weights for 40 vertices"),
+        (
+            np.ones(39, int),
+            fp.errors.ParameterError,
+            r"^balance_on: 39 weights for 40 vertices\. .*num_vertices",
+        ),
+        (np.ones(41, bool), fp.errors.ParameterError, r"^balance_on: 41 weights for 40 vertices"),
         (
             np.arange(40) - 3,
-            fp.ParameterError,
+            fp.errors.ParameterError,
             r"^balance_on: vertex 0 has weight -3, outside 0\.\.4294967295$",
         ),
-        (np.full(40, -1, np.int8), fp.ParameterError, r"^balance_on: vertex 0 has weight -1"),
-        (np.arange(40) + 2**32 - 5, fp.ParameterError, r"^balance_on: vertex 5 has weight 4294967296"),
+        (np.full(40, -1, np.int8), fp.errors.ParameterError, r"^balance_on: vertex 0 has weight -1"),
+        (np.arange(40) + 2**32 - 5, fp.errors.ParameterError, r"^balance_on: vertex 5 has weight 4294967296"),
         (np.ones(40), TypeError, r"^balance_on: expected integers >= 0 or a bool mask, got dtype float64$"),
         (np.full(40, np.nan), TypeError, r"^balance_on: .*, got dtype float64"),
         (np.array([None] * 40), TypeError, r"^balance_on: .*, got dtype object"),
@@ -192,7 +196,7 @@ def test_the_array_is_only_read_and_not_kept():
             r"^balance_on: expected one weight per vertex, got shape \(40, 1\)$",
         ),
         (True, TypeError, r"^balance_on: .*, got shape \(\)"),
-        ("train.npy", fp.ParameterError, r"^balance_on: 'train.npy' stands for a type .* no types"),
+        ("train.npy", fp.errors.ParameterError, r"^balance_on: 'train.npy' stands for a type .* no types"),
     ],
 )
 def test_weights_that_cannot_be(weights, error, text):
@@ -203,12 +207,16 @@ def test_weights_that_cannot_be(weights, error, text):
 @pytest.mark.parametrize("ratio", [0.99, 0, -1, float("nan"), float("inf")])
 def test_ratio_below_1_or_not_finite(ratio):
     for weights in (MASK, None):
-        with pytest.raises(fp.ParameterError, match=r"^balance_on_ratio: \S+ is not a ratio of at least 1"):
+        with pytest.raises(
+            fp.errors.ParameterError, match=r"^balance_on_ratio: \S+ is not a ratio of at least 1"
+        ):
             spring(weights, balance_on_ratio=ratio)
 
 
 def test_the_papers_rule_keeps_no_cap():
-    with pytest.raises(fp.ParameterError, match=r"^balance_on: strict=False .* Leave one of the two out$"):
+    with pytest.raises(
+        fp.errors.ParameterError, match=r"^balance_on: strict=False .* Leave one of the two out$"
+    ):
         spring(MASK, strict=False)
 
 
@@ -217,7 +225,9 @@ def test_weights_count_in_the_estimate_of_memory():
     edges = fp.open_graph(EDGES, num_vertices=n)
     limit = fp.info(edges)["memory"]["spring"] + 2**10
     assert len(fp.spring(edges, 3, memory_limit=limit)) == n
-    with pytest.raises(fp.MemoryBudgetError, match=r"^spring on 1048576 vertices \(36 bytes each\) needs"):
+    with pytest.raises(
+        fp.errors.MemoryBudgetError, match=r"^spring on 1048576 vertices \(36 bytes each\) needs"
+    ):
         spring(np.ones(n, bool), 3, edges, memory_limit=limit)
 
 
@@ -259,7 +269,7 @@ def test_loads_in_a_manifest_are_not_believed(tmp_path, wrong, text):
     assert [bound["of"] for bound in content["caps"]] == ["vertices", "weights"]
     content["caps"][1] |= wrong
     manifest.write_text(json.dumps(content))
-    with pytest.raises(fp.GraphFormatError, match=text):
+    with pytest.raises(fp.errors.GraphFormatError, match=text):
         fp.open_partition(tmp_path / "parts")
 
 

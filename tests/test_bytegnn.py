@@ -130,7 +130,7 @@ def cases(draw, max_n=10, max_m=25):
     return n, edges, split_of
 
 
-@pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fastpart.errors.CapacityWarning")
 @examples(80)
 @given(
     case=cases(),
@@ -144,7 +144,7 @@ def cases(draw, max_n=10, max_m=25):
 def test_it_is_the_rule(case, k, hops, weights, rule, balances, directedness):
     n, edges, split_of = case
     graph = fp.open_graph(edges, num_vertices=n, directedness=directedness)
-    p = fp.bytegnn(
+    p = fp.algorithms.bytegnn(
         graph, k, splits=named(split_of), hops=hops, weights=weights, rule=rule,
         balance=balances[0], split_balance=balances[1],
     )  # fmt: skip
@@ -160,7 +160,7 @@ def test_large_blocks_are_split_as_the_rule_says(seed):
     split_of = np.zeros(n, int)
     split_of[dice.choice(n, 2 + seed % 2, replace=False)] = 1
     given = {"hops": 2, "weights": (0.1, 0, 0), "rule": "balanced"}
-    p = fp.bytegnn(
+    p = fp.algorithms.bytegnn(
         fp.open_graph(edges, num_vertices=n), 3, splits=named(split_of), balance=1, split_balance=1, **given
     )
     assert p.assignment.tolist() == oracle(n, edges, 3, split_of, *given.values(), (1, 1), False)
@@ -174,16 +174,16 @@ def test_large_blocks_are_split_as_the_rule_says(seed):
     weights=st.sampled_from([THIRDS, (1, 0, 0), (0.9, 0.9, 0.9)]),
     rule=st.sampled_from(["balanced", "paper"]),
 )
-@pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fastpart.errors.CapacityWarning")
 def test_scores_alone_decide_where_no_cap_binds(case, k, hops, weights, rule):
     n, edges, split_of = case
     graph = fp.open_graph(edges, num_vertices=n)
     given = {"hops": hops, "weights": weights, "rule": rule}
-    p = fp.bytegnn(graph, k, splits=named(split_of), balance=1e308, split_balance=1e308, **given)
+    p = fp.algorithms.bytegnn(graph, k, splits=named(split_of), balance=1e308, split_balance=1e308, **given)
     assert p.assignment.tolist() == oracle(n, edges, k, split_of, hops, weights, rule, (1e308, 1e308), False)
 
 
-@pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fastpart.errors.CapacityWarning")
 @given(
     case=cases(60, 200), k=st.integers(1, 9), hops=st.integers(0, 3),
     balances=st.sampled_from([(1, 1), (1.03, 1.05), (1, 1.5)]),
@@ -191,7 +191,7 @@ def test_scores_alone_decide_where_no_cap_binds(case, k, hops, weights, rule):
 )  # fmt: skip
 def test_caps_are_kept_exactly(case, k, hops, balances, rule):
     n, edges, split_of = case
-    p = fp.bytegnn(
+    p = fp.algorithms.bytegnn(
         fp.open_graph(edges, num_vertices=n), k, splits=named(split_of), hops=hops, rule=rule,
         balance=balances[0], split_balance=balances[1], on_infeasible="error",
     )  # fmt: skip
@@ -203,14 +203,16 @@ def test_caps_are_kept_exactly(case, k, hops, balances, rule):
         assert loads.max() <= p.weight_cap[split - 1] == cap_of((split_of == split).sum(), k, balances[1])
 
 
-@pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fastpart.errors.CapacityWarning")
 @given(graph=edge_lists(12, 30), k=st.integers(1, 5), data=st.data())
 def test_overlapping_splits_raise_only_the_caps_on_splits(graph, k, data):
     n, edges = graph
     assume(n)
     ids = st.sets(st.integers(0, n - 1)).map(sorted)
     splits = {"train": data.draw(ids) or [0], "val": data.draw(ids), "test": data.draw(ids)}
-    p = fp.bytegnn(fp.open_graph(edges, num_vertices=n), k, splits=splits, balance=1, split_balance=1)
+    p = fp.algorithms.bytegnn(
+        fp.open_graph(edges, num_vertices=n), k, splits=splits, balance=1, split_balance=1
+    )
     assert p.loads.max() <= p.cap == math.ceil(n / k)
     for index, name in enumerate(SPLITS):
         loads = np.bincount(p.assignment[splits[name]], minlength=k)
@@ -223,23 +225,25 @@ def test_what_no_caps_can_hold_is_said():
     edges = np.array([[0, 1], [2, 3]])
     given = {"k": 2, "splits": splits, "split_balance": 1}
     with pytest.warns(
-        fp.CapacityWarning, match="split_balance: the parts cannot be kept within 1 .* vertices"
+        fp.errors.CapacityWarning, match="split_balance: the parts cannot be kept within 1 .* vertices"
     ):
-        p = fp.bytegnn(edges, **given)
+        p = fp.algorithms.bytegnn(edges, **given)
     assert sorted(p.weight_cap.tolist()) == [1, 1, 2]
-    with pytest.raises(fp.CapacityError, match="split_balance"):
-        fp.bytegnn(edges, **given, on_infeasible="error")
+    with pytest.raises(fp.errors.CapacityError, match="split_balance"):
+        fp.algorithms.bytegnn(edges, **given, on_infeasible="error")
 
 
-@pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fastpart.errors.CapacityWarning")
 def test_caps_are_raised_by_one_at_a_time():
     splits = {"train": [0, 1, 3, 4], "val": [1, 4], "test": [0, 2, 3, 5, 6, 7]}
-    p = fp.bytegnn(np.array([[5, 6], [7, 4]]), 2, splits=splits, hops=0, balance=1.5, split_balance=1)
+    p = fp.algorithms.bytegnn(
+        np.array([[5, 6], [7, 4]]), 2, splits=splits, hops=0, balance=1.5, split_balance=1
+    )
     assert p.weight_cap.tolist() == [2, 2, 4]  # where raised by three, 6 test vertices are in one part
 
 
 @given(case=cases(40, 120), k=st.integers(1, 5), directed=st.booleans())
-@pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fastpart.errors.CapacityWarning")
 def test_threads_and_kinds_of_input_change_nothing(tmp_path_factory, case, k, directed):
     n, edges, split_of = case
     kind = {"num_vertices": n, "directedness": "directed" if directed else "undirected"}
@@ -253,15 +257,15 @@ def test_threads_and_kinds_of_input_change_nothing(tmp_path_factory, case, k, di
         both = np.concatenate([edges, edges[:, ::-1]])
         opened.append(fp.open_graph(both, num_vertices=n, directedness="symmetric"))
     given = {"k": k, "splits": named(split_of)}
-    one, *others = [fp.bytegnn(g, **given, threads=t) for g in opened for t in (1, 2, 3)]
+    one, *others = [fp.algorithms.bytegnn(g, **given, threads=t) for g in opened for t in (1, 2, 3)]
     assert all(np.array_equal(one.assignment, other.assignment) for other in others)
 
 
 def test_threads_change_nothing_on_a_graph_of_many_blocks_of_records(tmp_path):
     graph = fp.generate.planted(tmp_path / "g.bin", n=30_000, m=400_000, seed=1)
     splits = {"train": np.arange(0, 30_000, 50), "test": np.arange(7, 30_000, 90)}
-    one, two = (fp.bytegnn(graph, 8, splits=splits, threads=threads) for threads in (1, 2))
-    assert one == two == fp.bytegnn(graph, 8, splits=splits, memory_limit="1.2M", tmp_dir=tmp_path)
+    one, two = (fp.algorithms.bytegnn(graph, 8, splits=splits, threads=threads) for threads in (1, 2))
+    assert one == two == fp.algorithms.bytegnn(graph, 8, splits=splits, memory_limit="1.2M", tmp_dir=tmp_path)
 
 
 def test_files_ids_and_masks_are_the_same_splits(tmp_path):
@@ -271,10 +275,14 @@ def test_files_ids_and_masks_are_the_same_splits(tmp_path):
     rows = {f"{name}_masks": np.stack([~mask, mask]) for name, mask in masks.items()}
     np.savez(tmp_path / "s.npz", **masks)
     np.savez(tmp_path / "rows.npz", **rows)
-    p = fp.bytegnn(ring, 3, splits=ids)
-    assert p == fp.bytegnn(ring, 3, splits=masks) == fp.bytegnn(ring, 3, splits=tmp_path / "s.npz")
-    assert p == fp.bytegnn(ring, 3, splits=tmp_path / "rows.npz", split=1)
-    assert p != fp.bytegnn(ring, 3, splits=tmp_path / "rows.npz", split=0)
+    p = fp.algorithms.bytegnn(ring, 3, splits=ids)
+    assert (
+        p
+        == fp.algorithms.bytegnn(ring, 3, splits=masks)
+        == fp.algorithms.bytegnn(ring, 3, splits=tmp_path / "s.npz")
+    )
+    assert p == fp.algorithms.bytegnn(ring, 3, splits=tmp_path / "rows.npz", split=1)
+    assert p != fp.algorithms.bytegnn(ring, 3, splits=tmp_path / "rows.npz", split=0)
     assert p.parameters["splits"] == {"train": 2, "val": 1}
 
 
@@ -290,7 +298,7 @@ def test_rules(rule, parts):
     path = np.array([[v, v + 1] for v in range(35)])
     splits = {"train": np.arange(1, 36, 3)}
     given = {"hops": 1, "balance": 2.0, "split_balance": 2.0, "weights": (1, 0, 0)}
-    assert fp.bytegnn(path, 2, splits=splits, rule=rule, **given).assignment.tolist() == parts
+    assert fp.algorithms.bytegnn(path, 2, splits=splits, rule=rule, **given).assignment.tolist() == parts
 
 
 def test_as_published_the_first_part_takes_all_that_is_connected_up_to_its_cap():
@@ -302,14 +310,14 @@ def test_as_published_the_first_part_takes_all_that_is_connected_up_to_its_cap()
         "weights": (0.1, 0, 0),
     }
     for balance, first in ((2.0, 18), (3.0, 27), (4.0, 36)):
-        p = fp.bytegnn(path, 4, rule="paper", balance=balance, **given)
+        p = fp.algorithms.bytegnn(path, 4, rule="paper", balance=balance, **given)
         assert p.assignment.tolist() == [0] * first + [1] * (36 - first)
 
 
 def test_a_block_that_fits_nowhere_is_split_in_breadth_first_order():
     """A star with centre 9, and what hangs on its leaves: 9, then 0 to 8, then the second level."""
     star = np.array([[9, v] for v in range(9)] + [[v, 10 + v] for v in range(9)])
-    p = fp.bytegnn(star, 2, splits={"train": [9]}, balance=1.2)
+    p = fp.algorithms.bytegnn(star, 2, splits={"train": [9]}, balance=1.2)
     assert p.cap == 12
     assert np.flatnonzero(p.assignment == 0).tolist() == [*range(10), 10, 11]
     assert np.flatnonzero(p.assignment == 1).tolist() == list(range(12, 19))
@@ -318,7 +326,7 @@ def test_a_block_that_fits_nowhere_is_split_in_breadth_first_order():
 def test_what_no_block_reaches_is_streamed():
     """Two paths. On the first is a centre. The other follows its neighbours, as LDG has it."""
     paths = np.array([[v, v + 1] for v in [*range(9), *range(10, 19)]])
-    p = fp.bytegnn(paths, 2, splits={"train": [0]}, balance=1.0)
+    p = fp.algorithms.bytegnn(paths, 2, splits={"train": [0]}, balance=1.0)
     assert p.assignment[:10].tolist() == [0] * 3 + [0] * 7
     assert p.assignment[10:].tolist() == [1] * 10
 
@@ -328,7 +336,7 @@ def test_the_stream_knows_how_full_the_parts_are():
     edges = np.array([[0, 1], [1, 2], [4, 0], [4, 1], [4, 3], [5, 6]])
     graph = fp.open_graph(edges, num_vertices=8)
     given = {"splits": {"train": range(4)}, "hops": 0, "weights": (0, 0, 0), "split_balance": 2}
-    assert fp.bytegnn(graph, 2, **given, balance=1.0).assignment[:5].tolist() == [0, 0, 0, 1, 1]
+    assert fp.algorithms.bytegnn(graph, 2, **given, balance=1.0).assignment[:5].tolist() == [0, 0, 0, 1, 1]
 
 
 def test_blocks_grow_against_the_direction_of_edges():
@@ -336,7 +344,7 @@ def test_blocks_grow_against_the_direction_of_edges():
     edges = np.array([[0, 1], [1, 2], [2, 3], [3, 4], [5, 6], [6, 7], [7, 8], [8, 9]])
     directed = fp.open_graph(edges, num_vertices=10, directedness="directed")
     splits = {"train": [2, 9]}
-    p = fp.bytegnn(directed, 2, splits=splits, balance=1.0)
+    p = fp.algorithms.bytegnn(directed, 2, splits=splits, balance=1.0)
     assert set(p.assignment[:3]) == {p.assignment[2]}
     assert set(p.assignment[7:]) == {p.assignment[9]}
     nearest = blocks_of(10, edges, [2, 9], 2, directed=True)
@@ -361,32 +369,32 @@ def test_blocks_grow_against_the_direction_of_edges():
     ],
 )
 def test_refusals(given, error):
-    with pytest.raises(fp.ParameterError, match=error):
-        fp.bytegnn(np.array([[0, 1], [2, 3]]), 2, **given)
+    with pytest.raises(fp.errors.ParameterError, match=error):
+        fp.algorithms.bytegnn(np.array([[0, 1], [2, 3]]), 2, **given)
 
 
 @pytest.mark.parametrize("wrong", [{"weights": 0.5}, {"weights": "abc"}, {"splits": [1, 2]}])
 def test_types(wrong):
     with pytest.raises(TypeError, match=next(iter(wrong))):
-        fp.bytegnn(np.array([[0, 1], [2, 3]]), 2, **({"splits": {"train": [0]}} | wrong))
+        fp.algorithms.bytegnn(np.array([[0, 1], [2, 3]]), 2, **({"splits": {"train": [0]}} | wrong))
 
 
 def test_memory_is_requested_and_enough():
     n = 1 << 20
     graph = fp.open_graph(np.random.default_rng(0).integers(0, n, (n, 2), np.uint32), num_vertices=n)
     splits = {"train": np.arange(0, n, 9), "test": np.arange(1, n, 9)}
-    with pytest.raises(fp.MemoryBudgetError, match=rf"blocks of {n} vertices \(25 bytes each\)"):
-        fp.bytegnn(graph, 4, splits=splits, memory_limit="24M")
+    with pytest.raises(fp.errors.MemoryBudgetError, match=rf"blocks of {n} vertices \(25 bytes each\)"):
+        fp.algorithms.bytegnn(graph, 4, splits=splits, memory_limit="24M")
     needed = fp.info(graph, k=4)["memory"]
     assert 25 * n <= needed["bytegnn"] <= 25.1 * n
     with peak() as taken:
-        fp.bytegnn(graph, 4, splits=splits, threads=1)
+        fp.algorithms.bytegnn(graph, 4, splits=splits, threads=1)
     assert taken.growth <= needed["adjacency"] + needed["bytegnn"] + 4 * n  # the splits as Python has them
 
 
 def test_a_directory_keeps_its_caps(tmp_path):
     ring = np.array([[v, (v + 1) % 30] for v in range(30)])
-    p = fp.bytegnn(ring, 3, splits={"train": [3, 20], "val": [9]})
+    p = fp.algorithms.bytegnn(ring, 3, splits={"train": [3, 20], "val": [9]})
     p.save(tmp_path / "parts", graph=ring)
     stored = fp.open_partition(tmp_path / "parts")
     assert stored == p
@@ -404,7 +412,7 @@ def test_compare_gives_it_the_splits():
     table = done.summary
     assert table["error"].null_count() == 3
     expected = fp.predict_traffic(
-        fp.bytegnn(ring, 2, splits=splits), [2, 2], graph=ring, splits=splits, cache=0
+        fp.algorithms.bytegnn(ring, 2, splits=splits), [2, 2], graph=ring, splits=splits, cache=0
     )
     assert table["remote_rows"][0] == round(expected.remote_rows)
     names = fp.compare(ring, 2, peers=False, splits=splits).summary["algorithm"].to_list()
@@ -425,6 +433,8 @@ def test_the_command_line(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)
     p = fp.open_partition(tmp_path / "parts")
     assert p.parameters["weights"] == [0.5, 0.3, 0.2]
-    assert p == fp.bytegnn(ring, 2, splits=tmp_path / "s.npz", weights=(0.5, 0.3, 0.2), rule="paper")
+    assert p == fp.algorithms.bytegnn(
+        ring, 2, splits=tmp_path / "s.npz", weights=(0.5, 0.3, 0.2), rule="paper"
+    )
     assert main(words[:6]) == 2
     assert "Pass --splits with train" in capsys.readouterr().err

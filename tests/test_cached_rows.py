@@ -166,10 +166,12 @@ def test_a_cache_of_another_partition_is_refused(tmp_path):
     one, other = stored(tmp_path / "one", 3), stored(tmp_path / "other", 3, "spring")
     one.save_cache(fanouts=FANOUTS)
     (other.folder / RECORD).write_bytes((one.folder / RECORD).read_bytes())
-    with pytest.raises(fp.GraphFormatError, match=r"cache\.json: the caches are those of another partition"):
+    with pytest.raises(
+        fp.errors.GraphFormatError, match=r"cache\.json: the caches are those of another partition"
+    ):
         fp.export.glt(tmp_path / "other", tmp_path / "glt")
     (other.folder / RECORD).write_text("{")
-    with pytest.raises(fp.GraphFormatError, match=r"cache\.json"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"cache\.json"):
         fp.export.glt(tmp_path / "other", tmp_path / "glt")
 
 
@@ -178,7 +180,7 @@ def test_a_cache_larger_than_memory_is_refused(parts, monkeypatch):
     loader.fetching.of_type[""]._exchange = object()  # rows come by messages
     monkeypatch.setattr(_core, "memory_budget", lambda: 1000)
     text = "cache: 21 rows need 1,008 bytes, but the memory limit leaves 1,000"
-    with pytest.raises(fp.MemoryBudgetError, match=text):
+    with pytest.raises(fp.errors.MemoryBudgetError, match=text):
         loader.fetching.of_type[""].keep_cached(np.arange(21, dtype=np.uint32))
 
 
@@ -191,9 +193,9 @@ def test_a_cache_larger_than_memory_is_refused(parts, monkeypatch):
     ],
 )
 def test_refusals(parts, given, text):
-    with pytest.raises(fp.ParameterError, match=text):
+    with pytest.raises(fp.errors.ParameterError, match=text):
         parts.loader(fanouts=FANOUTS, **given)
-    with pytest.raises(fp.ParameterError, match=text):
+    with pytest.raises(fp.errors.ParameterError, match=text):
         parts.save_cache(fanouts=FANOUTS, **given)
     bare = fp.VertexPartition([0, 1], 2)
     with pytest.raises(fp.FastpartError):

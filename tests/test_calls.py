@@ -12,6 +12,9 @@ import fastpart as fp
 MODULES = (
     "",
     "train",
+    "algorithms",
+    "report",
+    "typing",
     "loading",
     "export",
     "generate",
@@ -42,8 +45,7 @@ def public():
     for module in MODULES:
         try:
             holder = importlib.import_module(f"fastpart.{module}".rstrip("."))
-            names = [*holder.__all__, *(["hash", "random"] if not module else [])]
-            each = {name: getattr(holder, name) for name in names}
+            each = {name: getattr(holder, name) for name in holder.__all__}
         except ImportError:  # torch or PyG is not installed
             continue
         for name, value in each.items():

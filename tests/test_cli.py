@@ -407,7 +407,7 @@ def test_interrupts_exit_with_130(run, monkeypatch):
 # What goes to stderr.
 
 
-@pytest.mark.filterwarnings("always::fastpart.GraphWarning")
+@pytest.mark.filterwarnings("always::fastpart.errors.GraphWarning")
 def test_assumptions_go_to_stderr_and_quiet_silences_them(run):
     os.remove("g.bin.json")
     code, out, err = run(*SPRING)
@@ -422,7 +422,7 @@ def test_assumptions_go_to_stderr_and_quiet_silences_them(run):
 
 
 # 21
-@pytest.mark.filterwarnings("default::fastpart.CapacityWarning")
+@pytest.mark.filterwarnings("default::fastpart.errors.CapacityWarning")
 def test_warnings_are_one_line_on_stderr(run):
     code, _, err = run("partition", "g.bin", "-k", 9, "--algorithm", "spring", "--json")
     assert (code, err) == (0, "fastpart: warning: k=9 parts for 6 vertices. At least 3 parts are empty\n")

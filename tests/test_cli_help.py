@@ -59,7 +59,7 @@ COMMANDS = {
     "compare": (fp.compare, GRAPH),
     "report": (fp.evaluate, *MEASURED),
     "plan": (fp.VertexPartition.plan,),
-    "restore": (fp.restore,),
+    "restore": (fp.store.restore,),
     "upgrade": (fp.store.upgrade,),
     "verify": (fp.store.verify,),
     "work": (work,),

@@ -268,17 +268,17 @@ def test_results_are_read_only_and_outlive_the_edges():
     [
         (
             {"method": "louvain"},
-            fp.ParameterError,
+            fp.errors.ParameterError,
             "method: unknown value 'louvain'. Valid values are 'modularity'",
         ),
-        ({"max_size": 0}, fp.ParameterError, "max_size: 0 is not between 1"),
+        ({"max_size": 0}, fp.errors.ParameterError, "max_size: 0 is not between 1"),
         ({"max_volume": 2.5}, TypeError, "max_volume: expected an integer"),
-        ({"batch": 0}, fp.ParameterError, "batch: 0 is not between 1"),
-        ({"method": "hollocou", "max_size": 3}, fp.ParameterError, "max_size: needs method"),
-        ({"memory_limit": 10}, fp.MemoryBudgetError, "needs"),
+        ({"batch": 0}, fp.errors.ParameterError, "batch: 0 is not between 1"),
+        ({"method": "hollocou", "max_size": 3}, fp.errors.ParameterError, "max_size: needs method"),
+        ({"memory_limit": 10}, fp.errors.MemoryBudgetError, "needs"),
         (
             {"method": "hollocou", "memory_limit": 10},
-            fp.MemoryBudgetError,
+            fp.errors.MemoryBudgetError,
             "hollocou clustering of 2 vertices",
         ),
     ],

@@ -108,7 +108,7 @@ def test_relations_are_coded_one_by_one(tmp_path):
 
 def test_what_is_refused(tmp_path):
     def refused(message, rows, dtype="int8"):
-        with pytest.raises(fp.ParameterError, match=message):
+        with pytest.raises(fp.errors.ParameterError, match=message):
             saved(tmp_path / "x", rows, edge_feature_dtype=dtype)
 
     refused(r"^edge_feature_dtype: there are no features of edges", None)

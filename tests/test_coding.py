@@ -141,7 +141,9 @@ def test_halo_features_are_coded(tmp_path, scale):
 def test_parts_of_edges_decode(tmp_path, scale):
     graph, _ = attributed()
     features = FEATURES[scale]
-    fp.dbh(graph, k=3).save(tmp_path / "parts", graph=graph, features=features, feature_dtype="int8")
+    fp.algorithms.dbh(graph, k=3).save(
+        tmp_path / "parts", graph=graph, features=features, feature_dtype="int8"
+    )
     for part in fp.open_partition(tmp_path / "parts").parts:
         largest = np.abs(part.features - features[part.vertices]).max()
         assert largest <= part._manifest["features"]["coding"]["largest_error"]
@@ -159,7 +161,7 @@ def test_rows_that_are_given_coded_are_copied(tmp_path):
             assert stored.manifest["features"]["coding"] == {"scale": "row"}
             for part in stored.parts:
                 np.testing.assert_array_equal(part.stored_features, coded[part.inner])
-    fp.dbh(graph, k=3).save(tmp_path / "edges", graph=graph, features=file)
+    fp.algorithms.dbh(graph, k=3).save(tmp_path / "edges", graph=graph, features=file)
     for part in fp.open_partition(tmp_path / "edges").parts:
         np.testing.assert_array_equal(part.stored_features, coded[part.vertices])
 
@@ -184,12 +186,12 @@ def test_rows_with_other_fields_are_refused(tmp_path):
             saved(tmp_path / "parts", tmp_path / "x.npy")
     broken = rows.copy()
     broken["step"][205] = np.nan
-    with pytest.raises(fp.ParameterError, match="features: the scale of row 205 is not finite"):
+    with pytest.raises(fp.errors.ParameterError, match="features: the scale of row 205 is not finite"):
         saved(tmp_path / "parts", broken)
     with pytest.raises(TypeError, match="edge_features: expected real numbers or bools"):
         saved(tmp_path / "parts", FEATURES["row"], edge_features=rows)
     np.save(tmp_path / "x.npy", rows)
-    with pytest.raises(fp.GraphFormatError, match=r"x\.npy"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"x\.npy"):
         saved(tmp_path / "parts", FEATURES["row"], edge_features=tmp_path / "x.npy")
 
 
@@ -209,7 +211,7 @@ def test_what_cannot_be_coded_is_refused_by_name(tmp_path):
 
     def refused(text, features=features, **more):
         given = {"feature_dtype": "int8", **more}
-        with pytest.raises(fp.ParameterError, match=text):
+        with pytest.raises(fp.errors.ParameterError, match=text):
             saved(tmp_path / "parts", features, **given)
         assert not (tmp_path / "parts").exists()
 
@@ -224,7 +226,7 @@ def test_what_cannot_be_coded_is_refused_by_name(tmp_path):
     refused("feature_dtype: unknown value 'int4'", feature_dtype="int4")
     small = np.random.default_rng(0).normal(size=(N, WIDTH)) * 1e-8
     refused(r'feature_dtype: "float16" changes .* Use "float32"', small, feature_dtype="float16")
-    with pytest.raises(fp.ParameterError, match="feature_dtype: there are no features"):
+    with pytest.raises(fp.errors.ParameterError, match="feature_dtype: there are no features"):
         fp.VertexPartition(np.zeros(N, int), 1).save(tmp_path / "p", graph=graph, feature_dtype="int8")
 
 
@@ -232,7 +234,9 @@ def test_rows_that_8_bits_change_too_much_are_refused(tmp_path):
     random = np.random.default_rng(0)
     heavy = random.normal(size=(N, 400)) * 0.01
     heavy[np.arange(N), random.integers(0, 400, N)] = 1  # in every row and nearly every column
-    with pytest.raises(fp.ParameterError, match=r'"int8" changes a sample .* Use "float16" or "float32"'):
+    with pytest.raises(
+        fp.errors.ParameterError, match=r'"int8" changes a sample .* Use "float16" or "float32"'
+    ):
         saved(tmp_path / "parts", heavy * np.exp(random.normal(size=(N, 400)) * 2), feature_dtype="int8")
 
 
@@ -242,11 +246,11 @@ def test_damaged_codings_are_named(tmp_path):
     told = json.loads(file.read_text())
     for coding in ("row", {}, {"scale": "part"}):
         file.write_text(json.dumps(told | {"features": told["features"] | {"coding": coding}}))
-        with pytest.raises(fp.GraphFormatError, match=r"manifest.json: features: coding"):
+        with pytest.raises(fp.errors.GraphFormatError, match=r"manifest.json: features: coding"):
             fp.open_partition(stored.folder)
     (stored.folder / COLUMNS).unlink()
     file.write_text(json.dumps(told))
-    with pytest.raises(fp.GraphFormatError, match=r"feature_columns.npy is missing"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"feature_columns.npy is missing"):
         _ = fp.open_partition(stored.folder).parts[0].features
 
 

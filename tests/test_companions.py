@@ -82,7 +82,7 @@ def test_a_file_of_the_user_is_never_replaced(folder, name, suffix):
     mine.write_bytes(b'{"mine": 1}')
     before = {path.name for path in folder.iterdir()}
     with pytest.raises(
-        fp.ParameterError, match=rf"out: .*g\.bin\.{suffix} would be replaced, but .* not list it"
+        fp.errors.ParameterError, match=rf"out: .*g\.bin\.{suffix} would be replaced, but .* not list it"
     ):
         WRITERS[name](folder)
     assert {path.name for path in folder.iterdir()} == before
@@ -105,7 +105,7 @@ def test_what_the_user_changed_is_the_users(folder, caplog):
     content = bytearray(features.read_bytes())
     content[-1] ^= 1
     features.write_bytes(content)  # the same size
-    with pytest.raises(fp.ParameterError, match="would be replaced"):
+    with pytest.raises(fp.errors.ParameterError, match="would be replaced"):
         planted(folder)
     with caplog.at_level(logging.INFO, "fastpart"):
         WRITERS["convert"](folder)
@@ -128,7 +128,7 @@ def test_weights_of_records_that_were_replaced_are_refused(folder):
     np.save(folder / "three.npy", np.array([1, 2, 3]))
     for use in (fp.open_graph, lambda file: fp.convert(file, folder / "out.bin")):
         with pytest.raises(
-            fp.GraphFormatError, match=r"g\.bin\.weights\.npy: belongs to the records that .*json"
+            fp.errors.GraphFormatError, match=r"g\.bin\.weights\.npy: belongs to the records that .*json"
         ):
             use(folder / "g.bin")
     assert fp.open_graph(folder / "g.bin", weights=False).num_edges == 3
@@ -139,7 +139,7 @@ def test_weights_of_records_that_were_replaced_are_refused(folder):
 def test_a_conversion_does_not_take_other_weights_in_the_old_scale(folder):
     WRITERS["weights"](folder)
     np.save(folder / "g.bin.weights.npy", np.array([7, 8], np.uint32))
-    with pytest.raises(fp.GraphFormatError, match="other weights than the sidecar"):
+    with pytest.raises(fp.errors.GraphFormatError, match="other weights than the sidecar"):
         fp.convert(folder / "g.bin", folder / "out.bin")
     assert not (folder / "out.bin").exists()
 
@@ -150,7 +150,7 @@ def test_a_sidecar_of_an_earlier_version_has_no_list(folder):
     del sidecar["companions"]
     (folder / "g.bin.json").write_text(json.dumps(sidecar))
     assert fp.open_graph(folder / "g.bin").num_vertices == 3
-    with pytest.raises(fp.ParameterError, match=r"g\.bin\.ids\.npy would be replaced"):
+    with pytest.raises(fp.errors.ParameterError, match=r"g\.bin\.ids\.npy would be replaced"):
         WRITERS["relabel"](folder)
     WRITERS["convert"](folder)
 
@@ -164,9 +164,9 @@ def test_lists_that_cannot_be_are_refused(folder, companions):
     WRITERS["relabel"](folder)
     sidecar = json.loads((folder / "g.bin.json").read_text()) | {"companions": companions}
     (folder / "g.bin.json").write_text(json.dumps(sidecar))
-    with pytest.raises(fp.GraphFormatError, match=r"g\.bin\.json: .*companions.*Delete it"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"g\.bin\.json: .*companions.*Delete it"):
         fp.open_graph(folder / "g.bin")
-    with pytest.raises(fp.ParameterError, match=r"g\.bin\.json would be replaced"):
+    with pytest.raises(fp.errors.ParameterError, match=r"g\.bin\.json would be replaced"):
         WRITERS["convert"](folder)
 
 
@@ -175,7 +175,9 @@ def test_an_interrupted_replacement_is_told_and_gone_on_from(folder):
     companions = json.loads((folder / "g.bin.json").read_text())["companions"]
     (folder / "g.bin.json").write_text(json.dumps({"fastpart": 1, "replacing": [companions, {}]}))
     for use in (fp.open_graph, lambda file: fp.convert(file, folder / "out.bin")):
-        with pytest.raises(fp.GraphFormatError, match=r"g\.bin: it was being replaced .* Write it again"):
+        with pytest.raises(
+            fp.errors.GraphFormatError, match=r"g\.bin: it was being replaced .* Write it again"
+        ):
             use(folder / "g.bin")
     WRITERS["relabel"](folder)
     assert fp.open_graph(folder / "g.bin").num_vertices == 3

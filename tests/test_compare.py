@@ -142,7 +142,7 @@ def test_edge_partitions_have_the_halo_of_their_home_parts():
 
 
 def refuses(edges, k):
-    raise fp.CapacityError("no room\nat all")
+    raise fp.errors.CapacityError("no room\nat all")
 
 
 def breaks(edges, k):
@@ -158,7 +158,7 @@ def other_k(edges, k):
 
 
 def test_who_fails_gets_a_row_with_the_reason():
-    with pytest.warns(fp.CapacityWarning):
+    with pytest.warns(fp.errors.CapacityWarning):
         done = fp.compare(EDGES, 9, [refuses, breaks, "spring", short, other_k, "spring:balance=0.5"])
     assert [row["error"] for row in rows(done)] == [
         "no room at all",
@@ -186,7 +186,7 @@ def test_an_internal_error_keeps_its_traceback(tmp_path):
         return [][k]
 
     def refuses(graph, k):
-        raise fp.ParameterError("no")
+        raise fp.errors.ParameterError("no")
 
     done = fp.compare(EDGES, 2, [breaks, refuses])
     broken, refused = done.outcomes
@@ -215,24 +215,24 @@ def test_what_the_progress_callback_raises_is_not_a_reason():
     [
         (
             {"algorithms": ["sprung"]},
-            fp.ParameterError,
+            fp.errors.ParameterError,
             "algorithms: unknown name 'sprung'. The names are spring, ",
         ),
         (
             {"algorithms": ["spring:pases=2"]},
-            fp.ParameterError,
+            fp.errors.ParameterError,
             "unknown parameter 'pases' of spring. Its parameters: balance",
         ),
-        ({"algorithms": ["spring:seed=2"]}, fp.ParameterError, "unknown parameter 'seed' of spring"),
-        ({"algorithms": ["spring:passes=x"]}, fp.ParameterError, "spring:passes: 'x' is not a number"),
+        ({"algorithms": ["spring:seed=2"]}, fp.errors.ParameterError, "unknown parameter 'seed' of spring"),
+        ({"algorithms": ["spring:passes=x"]}, fp.errors.ParameterError, "spring:passes: 'x' is not a number"),
         (
             {"algorithms": ["kaminpar:x=1"]},
-            fp.ParameterError,
+            fp.errors.ParameterError,
             "unknown parameter 'x' of kaminpar. Its parameters: preset",
         ),
         (
             {"algorithms": ["mtkahypar:preset=qualty"]},
-            fp.ParameterError,
+            fp.errors.ParameterError,
             "mtkahypar:preset: unknown value 'qualty'. Valid values are 'default', 'deterministic', "
             "'deterministic_quality', 'quality', 'highest_quality', 'large_k'. Did you mean 'quality'?",
         ),
@@ -243,24 +243,32 @@ def test_what_the_progress_callback_raises_is_not_a_reason():
         ),
         (
             {"algorithms": ["kaminpar:preset=best"]},
-            fp.ParameterError,
+            fp.errors.ParameterError,
             "kaminpar:preset: unknown value 'best'",
         ),
-        ({"algorithms": ["buffcut:buffer=1"]}, fp.ParameterError, "buffcut:buffer: 1 is not between 2"),
-        ({"algorithms": ["heistream:batch=0"]}, fp.ParameterError, "heistream:batch: 0 is not between 1"),
-        ({"algorithms": []}, fp.ParameterError, "the list is empty"),
-        ({"algorithms": [halves, halves]}, fp.ParameterError, "two are called 'halves'"),
+        (
+            {"algorithms": ["buffcut:buffer=1"]},
+            fp.errors.ParameterError,
+            "buffcut:buffer: 1 is not between 2",
+        ),
+        (
+            {"algorithms": ["heistream:batch=0"]},
+            fp.errors.ParameterError,
+            "heistream:batch: 0 is not between 1",
+        ),
+        ({"algorithms": []}, fp.errors.ParameterError, "the list is empty"),
+        ({"algorithms": [halves, halves]}, fp.errors.ParameterError, "two are called 'halves'"),
         ({"algorithms": "spring"}, TypeError, "expected a list"),
         ({"algorithms": [3]}, TypeError, "got int"),
         ({"algorithms": [("", halves)]}, TypeError, "got tuple"),
-        ({"k": 0}, fp.ParameterError, "k: 0 is not between"),
+        ({"k": 0}, fp.errors.ParameterError, "k: 0 is not between"),
         ({"k": [2, 2.0]}, TypeError, "k: expected an integer"),
-        ({"seed": -1}, fp.ParameterError, "seed"),
-        ({"time_limit": 0}, fp.ParameterError, "time_limit: 0 is not above 0"),
-        ({"time_limit": float("nan")}, fp.ParameterError, "time_limit: nan is not above 0"),
+        ({"seed": -1}, fp.errors.ParameterError, "seed"),
+        ({"time_limit": 0}, fp.errors.ParameterError, "time_limit: 0 is not above 0"),
+        ({"time_limit": float("nan")}, fp.errors.ParameterError, "time_limit: nan is not above 0"),
         ({"time_limit": "9"}, TypeError, "time_limit: expected a number"),
-        ({"labels": [1]}, fp.ParameterError, "labels: 1 rows for 6 vertices"),
-        ({"splits": {"train": [9]}}, fp.ParameterError, "splits: train holds the id 9"),
+        ({"labels": [1]}, fp.errors.ParameterError, "labels: 1 rows for 6 vertices"),
+        ({"splits": {"train": [9]}}, fp.errors.ParameterError, "splits: train holds the id 9"),
     ],
 )
 def test_what_cannot_be_compared_is_refused_before_anything_runs(given, error, text):
@@ -289,7 +297,7 @@ def compared(tmp_path):
     return fp.compare(path, [2, 70, 1100], ["spring", alternating, refuses], peers=False)
 
 
-@pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fastpart.errors.CapacityWarning")
 def test_saved_as_json_and_loaded(compared, tmp_path):
     compared.save(tmp_path / "c.json")
     loaded = fp.open_comparison(tmp_path / "c.json")
@@ -316,12 +324,12 @@ def test_predicted_traffic_is_saved_and_loaded(tmp_path):
     assert fp.open_comparison(tmp_path / "c.json").summary.equals(compared.summary)
 
 
-@pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fastpart.errors.CapacityWarning")
 def test_saved_as_parquet_is_the_table(compared, tmp_path):
     compared.save(tmp_path / "c.parquet")
     assert pl.read_parquet(tmp_path / "c.parquet").equals(compared.summary)
     with pytest.raises(
-        fp.ParameterError,
+        fp.errors.ParameterError,
         match=r"unknown suffix '.xls' .*. Use .json, .csv, .md, .tex, .parquet, .html, .svg, .png or",
     ):
         compared.save(tmp_path / "c.xls")
@@ -391,7 +399,7 @@ def test_a_damaged_comparison_is_refused(tmp_path, name):
         if name == "of the future"
         else r"not a comparison .*fastpart compare -o NAME\.json"
     )
-    with pytest.raises(fp.GraphFormatError, match=rf"c\.json: .*{said}"):
+    with pytest.raises(fp.errors.GraphFormatError, match=rf"c\.json: .*{said}"):
         fp.open_comparison(tmp_path / "c.json")
 
 
@@ -400,7 +408,7 @@ def test_a_damaged_comparison_is_refused(tmp_path, name):
 )
 def test_another_file_is_no_comparison(tmp_path, text):
     (tmp_path / "c.json").write_bytes(text)
-    with pytest.raises(fp.GraphFormatError, match="not a comparison"):
+    with pytest.raises(fp.errors.GraphFormatError, match="not a comparison"):
         fp.open_comparison(tmp_path / "c.json")
 
 

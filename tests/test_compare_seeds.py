@@ -54,7 +54,7 @@ def test_the_default_bound_is_one_for_all_and_none_leaves_each_its_own():
     for done, spring, fennel in ((own, 1.05, 1.1), (one, 1.03, 1.03)):
         cuts = [
             fp.spring(RANDOM, 4, balance=spring).cut_ratio,
-            fp.fennel(RANDOM, 4, balance=fennel).cut_ratio,
+            fp.algorithms.fennel(RANDOM, 4, balance=fennel).cut_ratio,
         ]
         assert done.summary["cut_ratio"].to_list() == cuts
         assert [each["balance"] for each in done.provenance["parameters"].values()] == [spring, fennel]
@@ -95,7 +95,7 @@ def test_runs_of_several_seeds_are_one_row():
         ("dbh", 4, 7),
     ]  # fmt: skip
     first, edges, finished, *_ = rows(done.summary)
-    cuts = [fp.random(RANDOM, 2, seed=seed).cut_ratio for seed in (5, 6, 7)]
+    cuts = [fp.algorithms.random(RANDOM, 2, seed=seed).cut_ratio for seed in (5, 6, 7)]
     assert first["cut_ratio"] == pytest.approx(statistics.fmean(cuts))
     assert first["cut_ratio_sd"] == pytest.approx(statistics.stdev(cuts))
     assert edges["rf_sd"] == statistics.stdev(row["rf"] for row in runs[3:6])
@@ -112,13 +112,15 @@ def test_runs_of_several_seeds_are_one_row():
 def test_only_the_first_seed_keeps_its_parts():
     done = fp.compare(RANDOM, 2, ["random"], seeds=[9, 4])
     assert [(each.row["seed"], each.parts is None) for each in done.outcomes] == [(9, False), (4, True)]
-    assert merged(done.outcomes)[0].parts.equals(fp.evaluate(RANDOM, fp.random(RANDOM, 2, seed=9)).parts)
+    assert merged(done.outcomes)[0].parts.equals(
+        fp.evaluate(RANDOM, fp.algorithms.random(RANDOM, 2, seed=9)).parts
+    )
 
 
 def test_a_failed_seed_is_the_outcome_of_its_algorithm():
     def fails(graph, k, seed):
         if seed == 1:
-            raise fp.CapacityError("no room")
+            raise fp.errors.CapacityError("no room")
         return np.arange(graph.num_vertices) % k
 
     done = fp.compare(RANDOM, 2, [fails], seeds=3)
@@ -188,15 +190,15 @@ def test_a_list_of_pairs_and_a_pair_of_arrays_are_one_graph():
 @pytest.mark.parametrize(
     ("given", "error", "text"),
     [
-        ({"balance": 0.9}, fp.ParameterError, "balance: 0.9 is not a ratio of at least 1"),
-        ({"seeds": 0}, fp.ParameterError, "seeds: 0 is not between 1"),
-        ({"seeds": []}, fp.ParameterError, "seeds: name at least one seed, and each once"),
-        ({"seeds": [1, 1]}, fp.ParameterError, "seeds: name at least one seed, and each once"),
-        ({"seeds": [-1]}, fp.ParameterError, "seeds: -1 is not between 0"),
+        ({"balance": 0.9}, fp.errors.ParameterError, "balance: 0.9 is not a ratio of at least 1"),
+        ({"seeds": 0}, fp.errors.ParameterError, "seeds: 0 is not between 1"),
+        ({"seeds": []}, fp.errors.ParameterError, "seeds: name at least one seed, and each once"),
+        ({"seeds": [1, 1]}, fp.errors.ParameterError, "seeds: name at least one seed, and each once"),
+        ({"seeds": [-1]}, fp.errors.ParameterError, "seeds: -1 is not between 0"),
         ({"seeds": "5"}, TypeError, "seeds: expected"),
-        ({"baseline": "sprin"}, fp.ParameterError, "no algorithm is called 'sprin'.*mean 'spring'"),
-        ({"graph": [RANDOM, RANDOM], "labels": [1]}, fp.ParameterError, "labels: they are those of one graph"),
-        ({"graph": [RANDOM, RANDOM], "splits": {"train": [1]}}, fp.ParameterError, "splits: they are those of"),
+        ({"baseline": "sprin"}, fp.errors.ParameterError, "no algorithm is called 'sprin'.*mean 'spring'"),
+        ({"graph": [RANDOM, RANDOM], "labels": [1]}, fp.errors.ParameterError, "labels: they are those of one graph"),
+        ({"graph": [RANDOM, RANDOM], "splits": {"train": [1]}}, fp.errors.ParameterError, "splits: they are those of"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_compared_is_refused(given, error, text):

@@ -36,7 +36,7 @@ def test_parts_hold_the_nodes():
         nx.Graph([(np.int64(1), np.int64(0))]), nx.subgraph(RING, list(RING)[5:20]),
     ],
 )  # fmt: skip
-@pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fastpart.errors.CapacityWarning")
 def test_any_graph(graph):
     parts = partition_nodes(graph, 3)
     assert len(parts) == 3

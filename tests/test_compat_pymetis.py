@@ -92,7 +92,7 @@ def test_loops_and_parallel_edges_and_small_graphs():
     ],
 )
 def test_refusals(given, words):
-    with pytest.raises(fp.ParameterError, match=words):
+    with pytest.raises(fp.errors.ParameterError, match=words):
         ours.part_graph(2, **given)
 
 

@@ -66,7 +66,7 @@ def test_a_second_opening_finds_the_conversion(home, source, caplog):
 def test_a_refusal_has_converted_nothing(home, tmp_path, caplog):
     caplog.set_level("INFO", "fastpart")
     (tmp_path / "g.txt").write_text("0 1\n1 x\n")
-    with pytest.raises(fp.GraphFormatError):
+    with pytest.raises(fp.errors.GraphFormatError):
         fp.open_graph(tmp_path / "g.txt")
     assert not any("converted once" in text for text in caplog.messages)
 
@@ -129,10 +129,10 @@ def test_a_flipped_bit_in_an_entry_changes_nothing_in_silence(home, source, capl
 
     def result():
         graph = fp.open_graph(source, **options)
-        found = fp.hash(graph, 4)
+        found = fp.algorithms.hash(graph, 4)
         fp.evaluate(graph, found)
         weights = None if graph.weights is None else graph.weights.tolist()
-        ids = fp.restore(found, graph=graph) if text is NAMES else None
+        ids = fp.store.restore(found, graph=graph) if text is NAMES else None
         told = found.assignment.tolist(), found.checksum, weights, graph.directedness, graph.identify()
         return told, None if ids is None else ids.to_dicts()
 
@@ -144,7 +144,7 @@ def test_a_flipped_bit_in_an_entry_changes_nothing_in_silence(home, source, capl
         with flipped(file, bit):
             try:
                 found = result()
-            except fp.GraphFormatError as error:
+            except fp.errors.GraphFormatError as error:
                 assert f"Delete {home / entry} and open the graph again" in str(error), (file.name, bit)  # noqa: PT017
                 shutil.rmtree(home / entry)
                 found = result()
@@ -187,7 +187,7 @@ def test_a_pickle_of_a_file_that_was_replaced_is_refused(tmp_path, how):
     content[100] ^= 1
     replace(how, tmp_path / "g.bin", bytes(content))
     with pytest.raises(
-        fp.EdgeFileChangedError, match=r"g\.bin: the file changed after the graph was pickled"
+        fp.errors.EdgeFileChangedError, match=r"g\.bin: the file changed after the graph was pickled"
     ):
         pickle.loads(data)
 
@@ -200,7 +200,7 @@ def test_a_source_that_changes_meanwhile_is_not_kept(home, source, monkeypatch):
         source.write_text("source,target\n5,6\n")
 
     monkeypatch.setattr(converted, "_convert", changing)
-    with pytest.raises(fp.EdgeFileChangedError, match=r"g\.csv: changed while it was converted"):
+    with pytest.raises(fp.errors.EdgeFileChangedError, match=r"g\.csv: changed while it was converted"):
         fp.open_graph(source)
     assert entries(home) == []
 
@@ -212,7 +212,7 @@ def test_only_its_owner_reads_the_cache(home, source):
 
 def test_a_refused_source_leaves_nothing(home, tmp_path):
     (tmp_path / "bad.txt").write_text("0 1\n1 x\n")
-    with pytest.raises(fp.GraphFormatError, match=r"bad\.txt: line 2"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"bad\.txt: line 2"):
         fp.open_graph(tmp_path / "bad.txt")
     assert entries(home) == []
 
@@ -302,7 +302,7 @@ def test_pickles_find_the_conversion_or_write_it_again(home, source):
     assert (again, again.path, len(entries(home))) == (graph, source, 1)
     time.sleep(0.01)
     source.write_text("source,target,w\n0,2,2\n1,2,3\n")
-    with pytest.raises(fp.EdgeFileChangedError, match=r"g\.csv: changed after the graph was pickled"):
+    with pytest.raises(fp.errors.EdgeFileChangedError, match=r"g\.csv: changed after the graph was pickled"):
         pickle.loads(data)
 
 

@@ -91,7 +91,7 @@ def test_empty_text_is_the_empty_graph(tmp_path):
     records, edges = convert(tmp_path, b"")
     assert (records, edges.num_vertices, edges.num_edges) == ([], 0, 0)
     for content in (b"# nothing\n", b"\n\n"):
-        with pytest.raises(fp.GraphFormatError, match="no line is a record"):
+        with pytest.raises(fp.errors.GraphFormatError, match="no line is a record"):
             convert(tmp_path, content)
 
 
@@ -120,7 +120,7 @@ def test_empty_text_is_the_empty_graph(tmp_path):
 @pytest.mark.parametrize("packed", [False, True])
 def test_errors_in_text_name_line_and_column(tmp_path, text, line, column, what, packed):
     text = gzip.compress(text) if packed else text
-    with pytest.raises(fp.GraphFormatError, match=rf"g\.txt: line {line}, column {column}: .*{what}"):
+    with pytest.raises(fp.errors.GraphFormatError, match=rf"g\.txt: line {line}, column {column}: .*{what}"):
         convert(tmp_path, text)
     assert names(tmp_path) == ["g.txt"]
 
@@ -128,12 +128,12 @@ def test_errors_in_text_name_line_and_column(tmp_path, text, line, column, what,
 # 18: lines of any length in bounded memory.
 def test_a_huge_line_is_refused_and_a_huge_comment_is_not(tmp_path):
     with pytest.raises(
-        fp.GraphFormatError, match=r"line 2, column 1048577: the line is longer than 1048576 bytes"
+        fp.errors.GraphFormatError, match=r"line 2, column 1048577: the line is longer than 1048576 bytes"
     ):
         convert(tmp_path, b"0 1\n" + b"1 2 " + b"x" * (3 << 20))
     records, _ = convert(tmp_path, b"#" + b"x" * (3 << 20) + b"\n" + PLAIN)
     assert records == RECORDS
-    with pytest.raises(fp.MemoryBudgetError, match="buffers for text"):
+    with pytest.raises(fp.errors.MemoryBudgetError, match="buffers for text"):
         convert(tmp_path, PLAIN, memory_limit="1M")
 
 
@@ -143,7 +143,7 @@ def test_line_numbers_of_large_files(tmp_path, threads):
     lines = [b"%d %d\n" % (v, v + 1) for v in range(300_000)]
     lines[250_000] = b"12 x\n"
     lines[270_000] = b"y 12\n"
-    with pytest.raises(fp.GraphFormatError, match='line 250001, column 4: "x" is no id'):
+    with pytest.raises(fp.errors.GraphFormatError, match='line 250001, column 4: "x" is no id'):
         convert(tmp_path, b"".join(lines), threads=threads)
 
 
@@ -153,7 +153,7 @@ def test_damaged_gzip_is_refused(tmp_path):
     broken[len(packed) // 2] ^= 0xFF
     for content in (packed[:-10], packed[: len(packed) // 2], bytes(broken)):
         with pytest.raises(
-            fp.GraphFormatError, match=r"g\.gz: (the gzip data are damaged or cut off|line \d+)"
+            fp.errors.GraphFormatError, match=r"g\.gz: (the gzip data are damaged or cut off|line \d+)"
         ):
             convert(tmp_path, content, "g.gz")
         assert names(tmp_path) == ["g.gz"]
@@ -180,9 +180,9 @@ def test_sidecar_says_everything(tmp_path):
 
 
 def test_num_vertices_below_the_ids_is_refused(tmp_path):
-    with pytest.raises(fp.ParameterError, match="num_vertices: 3, but the largest id is 3"):
+    with pytest.raises(fp.errors.ParameterError, match="num_vertices: 3, but the largest id is 3"):
         convert(tmp_path, PLAIN, num_vertices=3)
-    with pytest.raises(fp.ParameterError, match="num_vertices: relabelled graphs have no isolated"):
+    with pytest.raises(fp.errors.ParameterError, match="num_vertices: relabelled graphs have no isolated"):
         convert(tmp_path, PLAIN, num_vertices=9, relabel=True)
     assert names(tmp_path) == ["g.txt"]
 
@@ -218,7 +218,7 @@ def test_the_map_leads_back(tmp_path_factory, records):
 
 def test_relabelling_mends_ids_that_are_too_large(tmp_path):
     edges = raw(tmp_path / "g.bin", [[0, 2**32 - 2], [7, 0]])
-    with pytest.raises(fp.GraphFormatError, match="convert --relabel"):
+    with pytest.raises(fp.errors.GraphFormatError, match="convert --relabel"):
         fp.open_graph(edges)
     assert fp.convert(edges, tmp_path / "dense.bin", relabel=True).num_vertices == 3
 
@@ -252,36 +252,42 @@ def test_npy_input_of_either_layout(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "options", "error", "text"),
     [
-        ("g.raw", bytes(12), {}, fp.GraphFormatError, r"g\.raw: length 12 is not a multiple of 8"),
+        ("g.raw", bytes(12), {}, fp.errors.GraphFormatError, r"g\.raw: length 12 is not a multiple of 8"),
         (
             "g.raw",
             bytes(12),
             {"dtype": "u64"},
-            fp.GraphFormatError,
+            fp.errors.GraphFormatError,
             r"g\.raw: length 12 is not a multiple of 16",
         ),
-        ("g.raw", b"\xff" * 8, {}, fp.GraphFormatError, "record 0 holds the id 4294967295"),
-        ("g.raw", b"\xff" * 16, {"dtype": "i64"}, fp.GraphFormatError, "record 0 holds the id -1"),
-        ("g.raw", b"\xff" * 16, {"dtype": "i64", "relabel": True}, fp.GraphFormatError, "the id -1"),
-        ("g.txt", PLAIN, {"layout": "edge_index"}, fp.ParameterError, "layout: text holds one record a line"),
+        ("g.raw", b"\xff" * 8, {}, fp.errors.GraphFormatError, "record 0 holds the id 4294967295"),
+        ("g.raw", b"\xff" * 16, {"dtype": "i64"}, fp.errors.GraphFormatError, "record 0 holds the id -1"),
+        ("g.raw", b"\xff" * 16, {"dtype": "i64", "relabel": True}, fp.errors.GraphFormatError, "the id -1"),
+        (
+            "g.txt",
+            PLAIN,
+            {"layout": "edge_index"},
+            fp.errors.ParameterError,
+            "layout: text holds one record a line",
+        ),
         (
             "g.txt",
             PLAIN,
             {"directedness": "mixed"},
-            fp.ParameterError,
+            fp.errors.ParameterError,
             "directedness: unknown value 'mixed'. Valid values are 'undirected'",
         ),
         (
             "g.txt",
             PLAIN,
             {"dtype": "f32"},
-            fp.ParameterError,
+            fp.errors.ParameterError,
             "dtype: unknown value 'f32'. Valid values are 'u32'",
         ),
-        ("g.txt", PLAIN, {"num_vertices": -1}, fp.ParameterError, "num_vertices: -1"),
+        ("g.txt", PLAIN, {"num_vertices": -1}, fp.errors.ParameterError, "num_vertices: -1"),
         ("g.txt", PLAIN, {"relabel": 1}, TypeError, "relabel: expected True or False, got int"),
         ("g.txt", PLAIN, {"swap": "no"}, TypeError, "swap: expected True or False, got str"),
-        ("g.txt", PLAIN, {"threads": -1}, fp.ParameterError, "threads: -1"),
+        ("g.txt", PLAIN, {"threads": -1}, fp.errors.ParameterError, "threads: -1"),
     ],
 )
 def test_input_and_parameters_that_are_refused(tmp_path, name, content, options, error, text):
@@ -292,7 +298,7 @@ def test_input_and_parameters_that_are_refused(tmp_path, name, content, options,
 
 def test_swapping_a_npy_is_refused(tmp_path):
     np.save(tmp_path / "g.npy", np.array(RECORDS))
-    with pytest.raises(fp.ParameterError, match=r"swap: a \.npy file says its byte order itself"):
+    with pytest.raises(fp.errors.ParameterError, match=r"swap: a \.npy file says its byte order itself"):
         fp.convert(tmp_path / "g.npy", tmp_path / "out.bin", swap=True)
     assert names(tmp_path) == ["g.npy"]
 
@@ -316,7 +322,7 @@ def test_output_that_is_the_input_is_refused(tmp_path, alias, relabel):
         case "dots":
             out = tmp_path / ".." / tmp_path.name / "g.bin"
     before = names(tmp_path)
-    with pytest.raises(fp.ParameterError, match=r"out: .* is the input\. Name another file"):
+    with pytest.raises(fp.errors.ParameterError, match=r"out: .* is the input\. Name another file"):
         fp.convert(source, out, relabel=relabel)
     assert names(tmp_path) == before
     assert source.read_bytes() == np.array(RECORDS, "<u4").tobytes()
@@ -325,10 +331,10 @@ def test_output_that_is_the_input_is_refused(tmp_path, alias, relabel):
 # 36: the map and the sidecar are outputs, too.
 def test_input_under_the_name_of_a_by_product_is_refused(tmp_path):
     np.save(tmp_path / "out.bin.ids.npy", np.array(RECORDS))
-    with pytest.raises(fp.ParameterError, match="is the input"):
+    with pytest.raises(fp.errors.ParameterError, match="is the input"):
         fp.convert(tmp_path / "out.bin.ids.npy", tmp_path / "out.bin", relabel=True)
     (tmp_path / "out.bin.json").write_bytes(PLAIN)
-    with pytest.raises(fp.ParameterError, match="is the input"):
+    with pytest.raises(fp.errors.ParameterError, match="is the input"):
         fp.convert(tmp_path / "out.bin.json", tmp_path / "out.bin")
     assert names(tmp_path) == ["out.bin.ids.npy", "out.bin.json"]
     assert (tmp_path / "out.bin.json").read_bytes() == PLAIN
@@ -338,7 +344,7 @@ def test_output_without_a_place_is_refused(tmp_path):
     (tmp_path / "folder").mkdir()
     with pytest.raises(FileNotFoundError, match="absent"):
         fp.convert(raw(tmp_path / "g.bin", RECORDS), tmp_path / "absent" / "out.bin")
-    with pytest.raises((fp.ParameterError, IsADirectoryError), match="folder"):
+    with pytest.raises((fp.errors.ParameterError, IsADirectoryError), match="folder"):
         fp.convert(tmp_path / "g.bin", tmp_path / "folder")
     assert names(tmp_path) == ["folder", "g.bin"]
 
@@ -359,7 +365,7 @@ def test_a_conversion_replaces_an_older_one(tmp_path):
 def test_refused_conversions_leave_the_older_output(tmp_path):
     convert(tmp_path, PLAIN)
     before = (tmp_path / "out.bin").read_bytes()
-    with pytest.raises(fp.GraphFormatError, match="line 2"):
+    with pytest.raises(fp.errors.GraphFormatError, match="line 2"):
         convert(tmp_path, b"x y z\n? ?\n")
     assert (tmp_path / "out.bin").read_bytes() == before
     assert names(tmp_path) == ["g.txt", "out.bin", "out.bin.json"]

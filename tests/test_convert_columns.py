@@ -49,7 +49,7 @@ def test_weights_stand_in_a_column_beside_named_ids(tmp_path):
     assert converted(tmp_path, text, weights=4) == [[5, 7], [7, 9]]
     graph = fp.open_graph(tmp_path / "out.bin")
     assert (graph.weights / graph.weight_scale).tolist() == [2, 3.5]
-    with pytest.raises(fp.GraphFormatError, match='weights: column 3 is "target", which holds ids'):
+    with pytest.raises(fp.errors.GraphFormatError, match='weights: column 3 is "target", which holds ids'):
         converted(tmp_path, text, weights=3)
 
 
@@ -77,7 +77,7 @@ def test_weights_stand_in_a_column_beside_named_ids(tmp_path):
 @pytest.mark.parametrize("packed", [False, True])
 def test_columns_that_may_be_others_are_refused(tmp_path, text, error, packed):
     text = text.encode()
-    with pytest.raises(fp.GraphFormatError, match=error):
+    with pytest.raises(fp.errors.GraphFormatError, match=error):
         converted(tmp_path, gzip.compress(text) if packed else text)
     assert [path.name for path in tmp_path.iterdir()] == ["g.csv"]
 
@@ -122,23 +122,24 @@ LZ4 = bytes.fromhex("04224d18") + bytes(60)
     ],
 )
 def test_other_formats_are_refused_by_name(tmp_path, name, content, seen, remedy):
-    with pytest.raises(fp.GraphFormatError, match=rf"{name}: this is {seen}.*{remedy}"):
+    with pytest.raises(fp.errors.GraphFormatError, match=rf"{name}: this is {seen}.*{remedy}"):
         converted(tmp_path, content, name)
     if name == "g.bin":
-        with pytest.raises(fp.GraphFormatError, match=f"this is {seen}"):
+        with pytest.raises(fp.errors.GraphFormatError, match=f"this is {seen}"):
             fp.open_graph(tmp_path / name)
 
 
 @pytest.mark.parametrize("name", ["g", "g.txt", "g.bin"])
 def test_random_bytes_are_refused(tmp_path, name):
-    with pytest.raises(fp.GraphFormatError):
+    with pytest.raises(fp.errors.GraphFormatError):
         converted(tmp_path, random.Random(1).randbytes(8000), name)
 
 
 def test_times_are_no_ids(tmp_path):
     text = "5 1700000000\n7 1700000100\n"
     with pytest.raises(
-        fp.GraphFormatError, match=r"n?implies 1700000101 vertices .* For 2 records .*implausible.*relabel"
+        fp.errors.GraphFormatError,
+        match=r"n?implies 1700000101 vertices .* For 2 records .*implausible.*relabel",
     ):
         converted(tmp_path, text)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["g.csv"]
@@ -149,5 +150,5 @@ def test_times_are_no_ids(tmp_path):
 
 def test_raw_records_of_an_implausible_n_are_refused_too(tmp_path):
     np.array([[5, 1_700_000_000]], "<u4").tofile(tmp_path / "g.raw")
-    with pytest.raises(fp.GraphFormatError, match="implies 1700000001 vertices"):
+    with pytest.raises(fp.errors.GraphFormatError, match="implies 1700000001 vertices"):
         fp.convert(tmp_path / "g.raw", tmp_path / "out.bin")

@@ -94,7 +94,8 @@ def test_the_sidecar_of_the_source_is_used(tmp_path):
     assert (said.num_vertices, said.directedness) == (20, "directed")
     assert fp.convert(tmp_path / "h.bin", tmp_path / "i.bin", relabel=True).num_vertices == 4
     with pytest.raises(
-        fp.ParameterError, match="directedness: 'directed', but dedup keeps one record of both directions"
+        fp.errors.ParameterError,
+        match="directedness: 'directed', but dedup keeps one record of both directions",
     ):
         fp.convert(tmp_path / "h.bin", tmp_path / "i.bin", dedup=True, directedness="directed")
 
@@ -117,14 +118,16 @@ def test_the_sidecar_of_the_source_is_used(tmp_path):
 def test_wrong_metis_graphs_name_line_and_column(tmp_path, text, line, column, what, packed):
     file = tmp_path / ("g.graph.gz" if packed else "g.graph")
     file.write_bytes(gzip.compress(text) if packed else text)
-    with pytest.raises(fp.GraphFormatError, match=rf"g\.graph.*: line {line}, column {column}: .*{what}"):
+    with pytest.raises(
+        fp.errors.GraphFormatError, match=rf"g\.graph.*: line {line}, column {column}: .*{what}"
+    ):
         fp.convert(file, tmp_path / "out.bin")
     assert names(tmp_path) == [file.name]
 
 
 def test_a_metis_graph_under_another_name_needs_its_format(tmp_path):
     (tmp_path / "g.txt").write_text("3 2\n2\n1 3\n2\n")
-    with pytest.raises(fp.GraphFormatError, match="line 2"):
+    with pytest.raises(fp.errors.GraphFormatError, match="line 2"):
         fp.convert(tmp_path / "g.txt", tmp_path / "out.bin")
     assert pairs(fp.convert(tmp_path / "g.txt", tmp_path / "out.bin", format="metis")) == [[0, 1], [1, 2]]
 
@@ -206,18 +209,18 @@ def test_wide_ids_of_parquet_are_relabelled(tmp_path):
 def test_wrong_columns_name_column_and_row(tmp_path, monkeypatch, columns, text):
     monkeypatch.setattr(parquet, "ROWS", 2)
     pl.DataFrame(columns).write_parquet(tmp_path / "g.parquet")
-    with pytest.raises(fp.GraphFormatError, match=rf"g\.parquet: .*{text}"):
+    with pytest.raises(fp.errors.GraphFormatError, match=rf"g\.parquet: .*{text}"):
         fp.convert(tmp_path / "g.parquet", tmp_path / "out.bin")
     assert names(tmp_path) == ["g.parquet"]
 
 
 def test_what_is_no_parquet_is_refused(tmp_path):
     (tmp_path / "g.parquet").write_text("0 1\n")
-    with pytest.raises(fp.GraphFormatError, match=r"g\.parquet: not a Parquet file of edges"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"g\.parquet: not a Parquet file of edges"):
         fp.convert(tmp_path / "g.parquet", tmp_path / "out.bin")
     with pytest.raises(FileNotFoundError, match=r"absent\.parquet"):
         fp.convert(tmp_path / "absent.parquet", tmp_path / "out.bin")
-    with pytest.raises(fp.ParameterError, match="format: dtype= applies to raw pairs"):
+    with pytest.raises(fp.errors.ParameterError, match="format: dtype= applies to raw pairs"):
         fp.convert(tmp_path / "g.parquet", tmp_path / "out.bin", dtype="u32", format="parquet")
     assert names(tmp_path) == ["g.parquet"]
 
@@ -253,7 +256,7 @@ def test_the_header_of_2ps_and_hep(tmp_path):
     (tmp_path / "g.binedgelist").write_bytes(header + np.array([[0, 1], [4, 2]], "<u4").tobytes())
     edges = fp.convert(tmp_path / "g.binedgelist", tmp_path / "out.bin")
     assert (edges.num_vertices, pairs(edges)) == (5, [[0, 1], [4, 2]])
-    with pytest.raises(fp.GraphFormatError, match=r"fastpart convert x\.binedgelist OUT\.bin"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"fastpart convert x\.binedgelist OUT\.bin"):
         fp.convert(tmp_path / "g.binedgelist", tmp_path / "out.bin", dtype="u32")
 
 
@@ -264,9 +267,9 @@ def test_the_header_of_2ps_and_hep(tmp_path):
 def test_refused_conversions_leave_nothing(tmp_path, out):
     (tmp_path / "g.txt").write_text("0 1\n1 x\n")
     (tmp_path / out).write_text("before")
-    with pytest.raises(fp.GraphFormatError, match="line 2"):
+    with pytest.raises(fp.errors.GraphFormatError, match="line 2"):
         fp.convert(tmp_path / "g.txt", tmp_path / out, dedup=True, shuffle=True)
-    with pytest.raises(fp.MemoryBudgetError):
+    with pytest.raises(fp.errors.MemoryBudgetError):
         fp.convert(raw(tmp_path / "g.bin", RECORDS), tmp_path / out, shuffle=True, memory_limit="1M")
 
     def stop(*_):
@@ -283,15 +286,19 @@ def test_refused_conversions_leave_nothing(tmp_path, out):
     [
         (
             {"format": "gml"},
-            fp.ParameterError,
+            fp.errors.ParameterError,
             "format: unknown value 'gml'. Valid values are 'text', 'metis'",
         ),
         ({"format": 1}, TypeError, "format: expected a string, got int"),
         ({"dedup": 1}, TypeError, "dedup: expected True or False"),
         ({"drop_loops": "no"}, TypeError, "drop_loops: expected True or False"),
         ({"shuffle": 7}, TypeError, "shuffle: expected True or False"),
-        ({"seed": -1, "shuffle": True}, fp.ParameterError, "seed: -1"),
-        ({"format": "metis", "swap": True}, fp.ParameterError, "format: dtype= and swap= are for raw pairs"),
+        ({"seed": -1, "shuffle": True}, fp.errors.ParameterError, "seed: -1"),
+        (
+            {"format": "metis", "swap": True},
+            fp.errors.ParameterError,
+            "format: dtype= and swap= are for raw pairs",
+        ),
     ],
 )
 def test_parameters_that_are_refused(tmp_path, options, error, text):

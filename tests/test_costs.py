@@ -25,7 +25,7 @@ STORED = FeatureSizes(rows=5000, bytes=2_000_000, coded_bytes=540_000)
 def parts(tmp_path_factory):
     graph, rows = attributed(dtype=np.float32)
     folder = tmp_path_factory.mktemp("costs") / "parts"
-    fp.hash(graph, 4).save(folder, **rows)
+    fp.algorithms.hash(graph, 4).save(folder, **rows)
     return folder
 
 
@@ -157,9 +157,9 @@ def test_info_says_what_a_training_takes(parts, capsys):
     ("train", "more", "error", "text"),
     [
         ({"wokers": 2}, {}, TypeError, "has no parameter 'wokers'. Did you mean 'workers'"),
-        ({"fanouts": [2, -2]}, {}, fp.ParameterError, "fanouts"),
+        ({"fanouts": [2, -2]}, {}, fp.errors.ParameterError, "fanouts"),
         (3, {}, TypeError, "train: expected True or parameters of the training by name, got int"),
-        (True, {"cluster": 2}, fp.ParameterError, "cluster: a training has no estimates of it"),
+        (True, {"cluster": 2}, fp.errors.ParameterError, "cluster: a training has no estimates of it"),
     ],
 )
 def test_info_refuses(parts, train, more, error, text):
@@ -173,7 +173,7 @@ def test_one_of_several_types_to_train_is_named(tmp_path, capsys):
     graph = fp.open_graph(tmp_path / "g.bin")
     labels = {each.name: np.arange(each.n) % 2 for each in graph.types if each.name != "author"}
     splits = {name: {"train": np.arange(5)} for name in labels}
-    fp.hash(graph, 2).save(tmp_path / "two", labels=labels, splits=splits)
+    fp.algorithms.hash(graph, 2).save(tmp_path / "two", labels=labels, splits=splits)
     call = ["info", str(tmp_path / "two"), "--train"]
     assert main(call) == 2
     assert (

@@ -14,7 +14,7 @@ import fastpart as fp
 from soaked import some_of
 from strategies import configs, edge_lists
 
-pytestmark = pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::fastpart.errors.CapacityWarning")
 
 THREADS = (1, 2, 3, 8)
 

@@ -383,7 +383,9 @@ def test_predictions_need_them(directories, tmp_path):
         logits, trained.predict(directories / "1", outputs="logits"), rtol=1e-5, atol=1e-6
     )
     saved(tmp_path / "without", 2, edge_features=np.zeros((M, WIDTH + 1), np.float32))
-    with pytest.raises(fp.ParameterError, match="has 4 features of edges, but the model was trained on 3"):
+    with pytest.raises(
+        fp.errors.ParameterError, match="has 4 features of edges, but the model was trained on 3"
+    ):
         trained.predict(tmp_path / "without")
 
 
@@ -396,7 +398,7 @@ def test_methods_over_parts_of_the_edges_leave_them_out(tmp_path):
     }
     graph, losses = graph_of(), []
     for name, more in (("with", {"edge_features": np.ones((M, 2), np.float32)}), ("without", {})):
-        fp.hdrf(graph, 2).save(tmp_path / name, graph=graph, **given, **more)
+        fp.algorithms.hdrf(graph, 2).save(tmp_path / name, graph=graph, **given, **more)
         trained = fp.train.distgnn(tmp_path / name, epochs=1, hidden=6, model="gatv2", dropout=0.0)
         losses.append(trained.history["loss"][0])
     assert losses[0] == losses[1]
@@ -404,5 +406,5 @@ def test_methods_over_parts_of_the_edges_leave_them_out(tmp_path):
 
 def test_layers_without_them_say_so():
     graph = Rows(np.array([0, 1]), np.array([0], np.int32), torch.ones(1, dtype=torch.int64))
-    with pytest.raises(fp.ParameterError, match="it takes features of edges, which are not here"):
+    with pytest.raises(fp.errors.ParameterError, match="it takes features of edges, which are not here"):
         network_of("gine")([graph] * 2, torch.zeros(1, 4, dtype=torch.float64))

@@ -61,7 +61,7 @@ def test_sidecar_says_the_type(graph):
 @pytest.mark.parametrize("changes", [{"m": 4}, {"dtype": "u64"}])
 def test_sidecar_of_another_size_is_ignored_with_a_warning(graph, changes):
     sidecar(graph, **changes)
-    with pytest.warns(fp.GraphWarning) as seen:
+    with pytest.warns(fp.errors.GraphWarning) as seen:
         edges = fp.open_graph(graph)
     assert (edges.num_vertices, edges.directedness) == (3, "undirected")
     assert edges.notes == tuple(str(warning.message) for warning in seen)
@@ -78,14 +78,14 @@ def test_arguments_that_contradict_the_sidecar_are_refused(graph, argument, stor
     sidecar(graph)
     (name, value) = next(iter(argument.items()))
     with pytest.raises(
-        fp.ParameterError, match=rf"{name}: '?{value}'?, but .*g\.bin\.json says '?{stored}.*Correct"
+        fp.errors.ParameterError, match=rf"{name}: '?{value}'?, but .*g\.bin\.json says '?{stored}.*Correct"
     ):
         fp.open_graph(graph, **argument)
 
 
 def test_sidecar_with_too_small_an_n_is_found_out(graph):
     sidecar(graph, n=2)
-    with pytest.raises(fp.GraphFormatError, match=r"g\.bin: record 1 holds the id 2, outside 0\.\.2"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"g\.bin: record 1 holds the id 2, outside 0\.\.2"):
         fp.open_graph(graph).degrees()
 
 
@@ -99,7 +99,8 @@ def test_sidecar_with_too_small_an_n_is_found_out(graph):
 def test_corrupt_sidecar_fields_are_refused(graph, changes):
     sidecar(graph, **changes)
     with pytest.raises(
-        fp.GraphFormatError, match=rf"g\.bin\.json: the field '{next(iter(changes))}'.*Delete it or write"
+        fp.errors.GraphFormatError,
+        match=rf"g\.bin\.json: the field '{next(iter(changes))}'.*Delete it or write",
     ):
         fp.open_graph(graph)
 
@@ -109,7 +110,7 @@ def test_corrupt_sidecar_fields_are_refused(graph, changes):
 )
 def test_corrupt_sidecars_are_refused(graph, content):
     graph.with_name("g.bin.json").write_bytes(content)
-    with pytest.raises(fp.GraphFormatError, match=r"g\.bin\.json: .*Delete it or write it again"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"g\.bin\.json: .*Delete it or write it again"):
         fp.open_graph(graph)
 
 
@@ -124,7 +125,7 @@ def test_corrupt_sidecars_are_refused(graph, content):
 )
 def test_sidecars_of_other_versions_are_refused(graph, version, message):
     sidecar(graph, fastpart=version)
-    with pytest.raises(fp.GraphFormatError, match=rf"g\.bin\.json: .*{message}"):
+    with pytest.raises(fp.errors.GraphFormatError, match=rf"g\.bin\.json: .*{message}"):
         fp.open_graph(graph)
 
 
@@ -167,7 +168,7 @@ def test_what_is_no_regular_file_is_refused_without_blocking(tmp_path, monkeypat
         "convert": lambda: fp.convert(path, "out.bin"),
         "spring": lambda: fp.spring(path, 2),
     }[reader]
-    with pytest.raises(fp.GraphFormatError, match=rf"{path}: not a regular file \(a .*{kind}"):
+    with pytest.raises(fp.errors.GraphFormatError, match=rf"{path}: not a regular file \(a .*{kind}"):
         call()
     assert not os.path.exists("out.bin")
 
@@ -264,9 +265,9 @@ def test_messages_show_odd_paths_lossily(tmp_path, name):
 @pytest.mark.parametrize(
     ("path", "error"),
     [
-        ("", fp.ParameterError),
-        ("a\0b", fp.ParameterError),
-        ("\ud800", fp.ParameterError),
+        ("", fp.errors.ParameterError),
+        ("a\0b", fp.errors.ParameterError),
+        ("\ud800", fp.errors.ParameterError),
         (3, TypeError),
         (None, TypeError),
     ],
@@ -312,7 +313,7 @@ def test_empty_file_is_the_empty_graph(tmp_path, io):
 )
 def test_odd_lengths_are_refused(tmp_path, size, dtype, text):
     (tmp_path / "g.bin").write_bytes(bytes(size))
-    with pytest.raises(fp.GraphFormatError, match=rf"g\.bin: {text}"):
+    with pytest.raises(fp.errors.GraphFormatError, match=rf"g\.bin: {text}"):
         fp.open_graph(tmp_path / "g.bin", dtype=dtype)
 
 
@@ -340,16 +341,18 @@ def test_loops_and_gaps_are_placed_to_balance():
 # 12
 def test_ids_are_never_wrapped(tmp_path):
     wide = raw(tmp_path / "wide.bin", [[2**32 + v, v + 1] for v in range(20)], "<u8")
-    with pytest.raises(fp.GraphFormatError, match=r"record 0 holds the id 4294967296, .*2\^32 - 2\. Relabel"):
+    with pytest.raises(
+        fp.errors.GraphFormatError, match=r"record 0 holds the id 4294967296, .*2\^32 - 2\. Relabel"
+    ):
         fp.open_graph(wide, dtype="u64")
-    with pytest.raises(fp.GraphFormatError, match="record 0 holds the id 4294967296"):
+    with pytest.raises(fp.errors.GraphFormatError, match="record 0 holds the id 4294967296"):
         fp.open_graph(np.fromfile(wide, "<u8").reshape(-1, 2))
     narrow = raw(tmp_path / "narrow.bin", [[v, v + 1] for v in range(20)])
-    with pytest.raises(fp.GraphFormatError, match="record 0 holds the id 4294967296"):
+    with pytest.raises(fp.errors.GraphFormatError, match="record 0 holds the id 4294967296"):
         fp.open_graph(narrow, dtype="u64")
-    with pytest.raises(fp.GraphFormatError, match=r"record 1 holds the id -3, .*must not be negative"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"record 1 holds the id -3, .*must not be negative"):
         fp.open_graph(np.array([[0, 1], [-3, 2]]))
-    with pytest.raises(fp.GraphFormatError, match="record 1 holds the id -3"):
+    with pytest.raises(fp.errors.GraphFormatError, match="record 1 holds the id -3"):
         fp.open_graph(raw(tmp_path / "signed.bin", [[0, 1], [2, -3]], "<i4"), dtype="i32")
 
 
@@ -358,13 +361,13 @@ def test_u64_files_taken_as_u32_are_refused(tmp_path):
     random = np.random.default_rng(0)
     small = raw(tmp_path / "small.bin", random.integers(0, 1000, (50, 2)), "<u8")
     with pytest.raises(
-        fp.GraphFormatError, match=r"every second word is zero: these look like u64 ids\. Pass dtype="
+        fp.errors.GraphFormatError, match=r"every second word is zero: these look like u64 ids\. Pass dtype="
     ):
         fp.open_graph(small)
     assert fp.open_graph(small, dtype="u64").num_edges == 50
     assert fp.open_graph(small, dtype="u32").num_edges == 100
     huge = raw(tmp_path / "huge.bin", random.integers(2**32, 2**63, (50, 2)), "<u8")
-    with pytest.raises(fp.GraphFormatError, match=r"implausible.*--relabel.*dtype=\"u64\""):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"implausible.*--relabel.*dtype=\"u64\""):
         fp.open_graph(huge)
 
 
@@ -372,9 +375,9 @@ def test_u64_files_taken_as_u32_are_refused(tmp_path):
 def test_big_endian_files_are_refused_with_the_remedy(tmp_path):
     edges = np.random.default_rng(0).integers(0, 1000, (50, 2))
     path = raw(tmp_path / "big.bin", edges, ">u4")
-    with pytest.raises(fp.GraphFormatError, match=r"looks big-endian.*convert --swap.*dtype="):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"looks big-endian.*convert --swap.*dtype="):
         fp.open_graph(path)
-    with pytest.raises(fp.GraphFormatError, match=r"implausible.*--swap"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"implausible.*--swap"):
         fp.open_graph(path, dtype="u32")
     converted = fp.convert(path, tmp_path / "little.bin", swap=True)
     assert converted.identify() == fp.open_graph(edges).identify()
@@ -392,7 +395,7 @@ def test_big_endian_files_are_refused_with_the_remedy(tmp_path):
 )
 def test_other_kinds_of_files_are_refused_by_their_magic(tmp_path, content, seen):
     (tmp_path / "g.bin").write_bytes(content)
-    with pytest.raises(fp.GraphFormatError, match=rf"g\.bin: {seen}"):
+    with pytest.raises(fp.errors.GraphFormatError, match=rf"g\.bin: {seen}"):
         fp.open_graph(tmp_path / "g.bin")
 
 
@@ -401,7 +404,7 @@ def test_npy_says_its_own_type_whatever_its_name(tmp_path):
     with open(tmp_path / "g.bin", "wb") as file:
         np.save(file, TRIANGLE.astype("<i8"))
     assert fp.open_graph(tmp_path / "g.bin", dtype="i64").identify() == fp.open_graph(TRIANGLE).identify()
-    with pytest.raises(fp.ParameterError, match=r"dtype: u32 was given, but .*g\.bin holds i64"):
+    with pytest.raises(fp.errors.ParameterError, match=r"dtype: u32 was given, but .*g\.bin holds i64"):
         fp.open_graph(tmp_path / "g.bin", dtype="u32")
 
 
@@ -417,7 +420,7 @@ def test_npy_says_its_own_type_whatever_its_name(tmp_path):
 )
 def test_npy_files_that_hold_no_edges(tmp_path, array, text):
     np.save(tmp_path / "g.npy", array)
-    with pytest.raises(fp.GraphFormatError, match=rf"g\.npy: {text}"):
+    with pytest.raises(fp.errors.GraphFormatError, match=rf"g\.npy: {text}"):
         fp.open_graph(tmp_path / "g.npy")
 
 
@@ -439,7 +442,7 @@ def test_npy_files_that_lie_are_refused(tmp_path):
         whole.replace(b"(3, 2)", b"(-3,2)", 1): "shape",
     }.items():
         path.write_bytes(content)
-        with pytest.raises(fp.GraphFormatError, match=rf"g\.npy: .*({text})"):
+        with pytest.raises(fp.errors.GraphFormatError, match=rf"g\.npy: .*({text})"):
             fp.open_graph(path)
 
 
@@ -448,19 +451,23 @@ def test_npy_files_that_lie_are_refused(tmp_path):
     [
         (
             {"dtype": "u16"},
-            fp.ParameterError,
+            fp.errors.ParameterError,
             "dtype: unknown value 'u16'. Valid values are 'u32', 'i32', 'u64', 'i64'",
         ),
-        ({"dtype": "float"}, fp.ParameterError, "dtype: unknown value"),
-        ({"dtype": "nonsense"}, fp.ParameterError, "dtype: unknown value 'nonsense'"),
+        ({"dtype": "float"}, fp.errors.ParameterError, "dtype: unknown value"),
+        ({"dtype": "nonsense"}, fp.errors.ParameterError, "dtype: unknown value 'nonsense'"),
         (
             {"directedness": "undirect"},
-            fp.ParameterError,
+            fp.errors.ParameterError,
             "directedness: .*'undirected', 'symmetric', 'directed'",
         ),
-        ({"io": "map"}, fp.ParameterError, "io: .*'mmap', 'read'"),
-        ({"layout": "columns"}, fp.ParameterError, "layout: .*'rows', 'edge_index'"),
-        ({"layout": "edge_index"}, fp.ParameterError, "layout: a raw file holds one record after the other"),
+        ({"io": "map"}, fp.errors.ParameterError, "io: .*'mmap', 'read'"),
+        ({"layout": "columns"}, fp.errors.ParameterError, "layout: .*'rows', 'edge_index'"),
+        (
+            {"layout": "edge_index"},
+            fp.errors.ParameterError,
+            "layout: a raw file holds one record after the other",
+        ),
         ({"directedness": 1}, TypeError, "directedness: expected a string, got int"),
     ],
 )

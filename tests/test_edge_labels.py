@@ -120,13 +120,13 @@ def test_a_relation_has_labels_of_its_own(tmp_path):
     ],
 )
 def test_what_is_refused(tmp_path, given, told):
-    with pytest.raises(fp.ParameterError, match=told):
+    with pytest.raises(fp.errors.ParameterError, match=told):
         saved(tmp_path, **given)
     assert not (tmp_path / "parts").exists()
 
 
 def test_records_in_two_splits_are_a_warning(tmp_path):
-    with pytest.warns(fp.GraphWarning, match="edge_label_splits: train and val share record 2"):
+    with pytest.warns(fp.errors.GraphWarning, match="edge_label_splits: train and val share record 2"):
         saved(tmp_path, edge_label_splits={"train": [1, 2], "val": [2]})
 
 
@@ -137,7 +137,7 @@ def test_masks_that_the_manifest_does_not_describe_are_refused(tmp_path):
     for name in ("edge_labels", "edge_label_splits"):
         less = {key: value for key, value in manifest.items() if key != name}
         file.write_text(json.dumps(less))
-        with pytest.raises(fp.GraphFormatError, match="lists edge_label"):
+        with pytest.raises(fp.errors.GraphFormatError, match="lists edge_label"):
             fp.open_partition(stored.folder)
 
 

@@ -91,21 +91,21 @@ def test_a_file_is_split_as_an_array_is(tmp_path):
     ],
 )
 def test_refused_shares(given, message):
-    with pytest.raises(fp.ParameterError, match=message):
+    with pytest.raises(fp.errors.ParameterError, match=message):
         fp.split_edges(np.array([[0, 1], [1, 2], [2, 3]]), **given)
 
 
 def test_the_input_is_not_overwritten(tmp_path):
     file = tmp_path / "g.bin"
     np.arange(20, dtype="<u4").tofile(file)
-    with pytest.raises(fp.ParameterError, match=r"g\.bin is the input"):
+    with pytest.raises(fp.errors.ParameterError, match=r"g\.bin is the input"):
         fp.split_edges(file, out=file)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["g.bin"]
 
 
 def test_weights_are_left_out_with_a_warning():
     graph = fp.open_graph(np.array([[0, 1], [1, 2], [2, 3]]), weights=[1, 2, 3])
-    with pytest.warns(fp.GraphWarning, match="split_edges does not read the weights"):
+    with pytest.warns(fp.errors.GraphWarning, match="split_edges does not read the weights"):
         assert fp.split_edges(graph, 0, 0).graph.weights is None
 
 
@@ -185,19 +185,21 @@ PATH = np.array([[0, 1], [1, 2], [2, 3], [3, 4]])
     ],
 )
 def test_refused_pairs(tmp_path, held, message):
-    with pytest.raises(fp.ParameterError, match=f"edge_splits: (the )?{message}"):
+    with pytest.raises(fp.errors.ParameterError, match=f"edge_splits: (the )?{message}"):
         fp.VertexPartition([0, 0, 1, 1, 1], 2).save(tmp_path / "parts", graph=PATH, edge_splits=held)
     assert not (tmp_path / "parts").exists()
 
 
 def test_refused_uses(tmp_path):
     splits = fp.split_edges(PATH, 0, 0)
-    with pytest.raises(fp.ParameterError, match="edge_splits: links are trained over parts of the vertices"):
+    with pytest.raises(
+        fp.errors.ParameterError, match="edge_splits: links are trained over parts of the vertices"
+    ):
         fp.EdgePartition([0, 0, 1, 1], 2).save(tmp_path / "parts", graph=PATH, edge_splits=splits)
     p = fp.VertexPartition([0, 0, 1, 1, 1], 2)
-    with pytest.raises(fp.ParameterError, match="halo_hops=1"):
+    with pytest.raises(fp.errors.ParameterError, match="halo_hops=1"):
         p.save(tmp_path / "parts", graph=PATH, edge_splits=splits, halo_hops=0)
-    with pytest.raises(fp.ParameterError, match="edge_splits: needs graph="):
+    with pytest.raises(fp.errors.ParameterError, match="edge_splits: needs graph="):
         p.save(tmp_path / "parts", edge_splits=splits)
     with pytest.raises(TypeError, match="edge_splits: expected what split_edges returns"):
         p.save(tmp_path / "parts", graph=PATH, edge_splits=[1])
@@ -218,7 +220,7 @@ def test_damaged_splits_are_refused(tmp_path, damage):
         other = np.flatnonzero(dealt(60, 2) == 1)[0]
         pairs[0] = {"id": [60, pairs[0, 1]], "target": [pairs[0, 0], other], "shape": pairs[0]}[damage]
         np.save(folder / "edge_train.npy", pairs[1:] if damage == "shape" else pairs)
-    with pytest.raises(fp.GraphFormatError, match=r"edge_train|edge_splits|train"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"edge_train|edge_splits|train"):
         assert fp.open_partition(tmp_path / "parts").parts[0].edge_train is None
 
 

@@ -12,13 +12,13 @@ import fastpart as fp
 from edge_stream_oracles import stream
 from strategies import edge_lists, raw
 
-RULES = {"hdrf": fp.hdrf, "greedy": fp.greedy}
+RULES = {"hdrf": fp.algorithms.hdrf, "greedy": fp.algorithms.greedy}
 
 # Replication factors of the published HDRF with exact degrees on amazon-computers, k = 4, 8, 32.
 MEASURED = {4: 2.43, 8: 3.21, 32: 4.76}
 
 
-@pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fastpart.errors.CapacityWarning")
 @given(
     edge_lists(),
     st.sampled_from([1, 2, 3, 8, 33, 64, 65, 256]),
@@ -29,8 +29,8 @@ def test_records_go_where_the_score_is_largest(graph, k, balance, weight):
     n, edges = graph
     opened = fp.open_graph(edges, num_vertices=n)
     made = {
-        "hdrf": fp.hdrf(opened, k, balance=balance, balance_weight=weight),
-        "greedy": fp.greedy(opened, k, balance=balance),
+        "hdrf": fp.algorithms.hdrf(opened, k, balance=balance, balance_weight=weight),
+        "greedy": fp.algorithms.greedy(opened, k, balance=balance),
     }
     for rule, part in made.items():
         expected = stream(n, edges, k, rule, balance, weight if rule == "hdrf" else 1.0)
@@ -64,16 +64,16 @@ def test_refusals(rule):
         ({"out": "x.txt"}, "out"),
         ({"seed": -1}, "seed"),
     ):
-        with pytest.raises(fp.ParameterError, match=rf"^{name}:"):
+        with pytest.raises(fp.errors.ParameterError, match=rf"^{name}:"):
             RULES[rule](edges, **({"k": 2} | options))
-    with pytest.raises(fp.MemoryBudgetError):
+    with pytest.raises(fp.errors.MemoryBudgetError):
         RULES[rule](edges, 2, memory_limit=10)
 
 
 @pytest.mark.parametrize("weight", [-1, math.nan, math.inf])
 def test_the_weight_is_a_number_of_at_least_0(weight):
-    with pytest.raises(fp.ParameterError, match=r"^balance_weight:"):
-        fp.hdrf(np.array([[0, 1]]), 1, balance_weight=weight)
+    with pytest.raises(fp.errors.ParameterError, match=r"^balance_weight:"):
+        fp.algorithms.hdrf(np.array([[0, 1]]), 1, balance_weight=weight)
 
 
 def test_the_command_line_knows_them(tmp_path):
@@ -96,17 +96,17 @@ def computers(shared_data):
 
 @pytest.mark.parametrize("k", MEASURED)
 def test_hdrf_is_as_good_as_published(computers, k):
-    rf = fp.evaluate(computers, fp.hdrf(computers, k)).summary["rf"][0]
+    rf = fp.evaluate(computers, fp.algorithms.hdrf(computers, k)).summary["rf"][0]
     assert rf == pytest.approx(MEASURED[k], rel=0.01)
-    assert rf < fp.evaluate(computers, fp.greedy(computers, k)).summary["rf"][0]
+    assert rf < fp.evaluate(computers, fp.algorithms.greedy(computers, k)).summary["rf"][0]
 
 
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fastpart.errors.CapacityWarning")
 def test_memory_is_what_they_ask_for(rule):
     edges = np.array([[0, 999_999], [1, 2]], np.uint32)
     needed = fp.info(edges)["memory"][rule]
     assert (8 + 4) * 10**6 + 40 * 64 + 2 <= needed < 12_100_000
-    with pytest.raises(fp.MemoryBudgetError):
+    with pytest.raises(fp.errors.MemoryBudgetError):
         RULES[rule](edges, 64, memory_limit=needed - 1)
     assert len(RULES[rule](edges, 64, memory_limit=needed, threads=1)) == 2

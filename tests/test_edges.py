@@ -176,10 +176,12 @@ def test_more_than_2_to_the_32_records(tmp_path):
 
 def test_without_a_word_n_is_the_largest_id_plus_1_with_a_warning(graph):
     for call in (fp.open_graph, fp.info, lambda file: fp.spring(file, k=2)):
-        with pytest.warns(fp.GraphWarning, match=r"g\.bin: assumed n = 3, the largest id \+ 1\. ") as seen:
+        with pytest.warns(
+            fp.errors.GraphWarning, match=r"g\.bin: assumed n = 3, the largest id \+ 1\. "
+        ) as seen:
             call(graph)
         assert [warning.filename for warning in seen] == [__file__]
-    with pytest.warns(fp.GraphWarning):
+    with pytest.warns(fp.errors.GraphWarning):
         edges = fp.open_graph(graph)
     assert edges.num_vertices == 3
     assert edges.notes == (str(seen[0].message),)
@@ -199,10 +201,10 @@ def test_num_vertices_adds_isolated_vertices_and_bounds_ids(graph, source):
     assert edges.notes == ()
     assert edges.degrees().tolist() == [2, 2, 2, 0, 0]
     with pytest.raises(
-        fp.GraphFormatError, match=r"record 1 holds the id 2, outside 0\.\.2\. Pass num_vertices=3"
+        fp.errors.GraphFormatError, match=r"record 1 holds the id 2, outside 0\.\.2\. Pass num_vertices=3"
     ):
         fp.open_graph(source, num_vertices=2).degrees()
-    with pytest.raises(fp.GraphFormatError, match=r"record 0 holds the id 0, outside 0\.\.0"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"record 0 holds the id 0, outside 0\.\.0"):
         fp.open_graph(source, num_vertices=0).degrees()
 
 
@@ -210,8 +212,8 @@ def test_num_vertices_adds_isolated_vertices_and_bounds_ids(graph, source):
 @pytest.mark.parametrize(
     ("value", "error"),
     [
-        (-1, fp.ParameterError),
-        (2**32, fp.ParameterError),
+        (-1, fp.errors.ParameterError),
+        (2**32, fp.errors.ParameterError),
         (3.0, TypeError),
         (True, TypeError),
         ("3", TypeError),
@@ -229,17 +231,17 @@ def test_huge_ids_are_refused_before_allocation(tmp_path, source):
     relabel = "--relabel" if source == "file" else "relabel=True"
     source = raw(tmp_path / "g.bin", records) if source == "file" else records
     said = r"max id 4294967294 implies 4294967295 vertices and 137\.4 GB of state"
-    with pytest.raises(fp.GraphFormatError, match=rf"{said}.*{relabel}.*max_vertices=4294967295"):
+    with pytest.raises(fp.errors.GraphFormatError, match=rf"{said}.*{relabel}.*max_vertices=4294967295"):
         fp.open_graph(source)
-    with pytest.raises(fp.GraphFormatError, match=rf"{said}\. That exceeds max_vertices=9\. Raise it"):
+    with pytest.raises(fp.errors.GraphFormatError, match=rf"{said}\. That exceeds max_vertices=9\. Raise it"):
         fp.open_graph(source, max_vertices=9)
     edges = fp.open_graph(source, max_vertices=2**32 - 1)
     assert edges.num_vertices == 2**32 - 1
     with pytest.raises(
-        fp.MemoryBudgetError, match=r"spring on 4294967295 vertices.* needs 137\.4 GB.*1\.1 GB"
+        fp.errors.MemoryBudgetError, match=r"spring on 4294967295 vertices.* needs 137\.4 GB.*1\.1 GB"
     ):
         fp.spring(edges, k=2, memory_limit="1G")
-    with pytest.raises(fp.MemoryBudgetError, match=r"degrees needs .* the budget is 1\.1 GB"):
+    with pytest.raises(fp.errors.MemoryBudgetError, match=r"degrees needs .* the budget is 1\.1 GB"):
         edges.degrees(memory_limit="1G")
 
 
@@ -247,14 +249,16 @@ def test_huge_ids_are_refused_before_allocation(tmp_path, source):
 def test_the_largest_u32_is_no_id(tmp_path):
     path = raw(tmp_path / "g.bin", [[0, 2**32 - 1]])
     with pytest.raises(
-        fp.GraphFormatError, match=r"record 0 holds the id 4294967295.*up to 2\^32 - 2\. Relabel"
+        fp.errors.GraphFormatError, match=r"record 0 holds the id 4294967295.*up to 2\^32 - 2\. Relabel"
     ):
         fp.open_graph(path)
 
 
 def test_max_vertices_admits_and_refuses():
     assert fp.open_graph(TRIANGLE, max_vertices=3).num_vertices == 3
-    with pytest.raises(fp.GraphFormatError, match=r"max id 2 implies 3 vertices.*max_vertices=2\. Raise it"):
+    with pytest.raises(
+        fp.errors.GraphFormatError, match=r"max id 2 implies 3 vertices.*max_vertices=2\. Raise it"
+    ):
         fp.open_graph(TRIANGLE, max_vertices=2)
 
 
@@ -301,7 +305,7 @@ def test_objects_that_hold_no_edges_are_refused(source, text):
 
 
 def test_dtype_is_for_files():
-    with pytest.raises(fp.ParameterError, match="dtype: applies to raw files"):
+    with pytest.raises(fp.errors.ParameterError, match="dtype: applies to raw files"):
         fp.open_graph(TRIANGLE, dtype="u32")
 
 

@@ -29,7 +29,7 @@ def vertices(graph):
 
 def test_fewer_replicas_than_the_streams_make(graph, vertices):
     p = fp.edges_of(vertices.graph, vertices)
-    assert p.rf < min(fp.hdrf(graph, 8).rf, fp.sigma(graph, 8, of="edges").rf)
+    assert p.rf < min(fp.algorithms.hdrf(graph, 8).rf, fp.sigma(graph, 8, of="edges").rf)
     assert (p.algorithm, p.k, p.assignment.dtype) == ("edges_of", 8, np.uint8)
     assert p.cap == np.ceil(1.05 * 36_000 / 8)
     assert p.loads.max() <= p.cap
@@ -71,7 +71,7 @@ def test_parts_in_a_file(vertices, tmp_path):
 def test_weights_of_records_are_not_read():
     edges = np.array([[0, 1], [1, 2], [2, 3], [3, 0]])
     graph = fp.open_graph(edges, weights=[9, 1, 9, 1])
-    with pytest.warns(fp.GraphWarning, match="edges_of"):
+    with pytest.warns(fp.errors.GraphWarning, match="edges_of"):
         p = fp.edges_of(graph, [0, 1, 1, 0], balance=1.5)
     assert p == fp.edges_of(edges, [0, 1, 1, 0], balance=1.5)
 
@@ -79,16 +79,21 @@ def test_weights_of_records_are_not_read():
 @pytest.mark.parametrize(
     ("partition", "arguments", "error", "text"),
     [
-        ([0, 1], {}, fp.GraphFormatError, "it has 2 vertices, the graph has 4"),
-        ([0, 1, 5, 0], {"k": 2}, fp.ParameterError, "vertex 2 has part 5, outside 0..1"),
+        ([0, 1], {}, fp.errors.GraphFormatError, "it has 2 vertices, the graph has 4"),
+        ([0, 1, 5, 0], {"k": 2}, fp.errors.ParameterError, "vertex 2 has part 5, outside 0..1"),
         ([0, 1, float("nan"), 0], {}, TypeError, "expected integers, got dtype float64"),
         ("nowhere.npy", {}, FileNotFoundError, "nowhere.npy"),
-        ([0, 1, 1, 0], {"balance": 0.9}, fp.ParameterError, "balance: 0.9 is not a ratio"),
-        ([0, 1, 1, 0], {"bands": 65}, fp.ParameterError, "bands: 65 is not between 1"),
-        ([0, 1, 1, 0], {"passes": -1}, fp.ParameterError, "passes: -1 is not between 0"),
-        ([0, 1, 1, 0], {"balance_weight": -1}, fp.ParameterError, "balance_weight: -1"),
-        ([0, 1, 1, 0], {"out": "parts.txt"}, fp.ParameterError, "out: parts.txt does not end with .npy"),
-        ([0, 1, 1, 0], {"memory_limit": 100}, fp.MemoryBudgetError, "edges_of on 4 vertices"),
+        ([0, 1, 1, 0], {"balance": 0.9}, fp.errors.ParameterError, "balance: 0.9 is not a ratio"),
+        ([0, 1, 1, 0], {"bands": 65}, fp.errors.ParameterError, "bands: 65 is not between 1"),
+        ([0, 1, 1, 0], {"passes": -1}, fp.errors.ParameterError, "passes: -1 is not between 0"),
+        ([0, 1, 1, 0], {"balance_weight": -1}, fp.errors.ParameterError, "balance_weight: -1"),
+        (
+            [0, 1, 1, 0],
+            {"out": "parts.txt"},
+            fp.errors.ParameterError,
+            "out: parts.txt does not end with .npy",
+        ),
+        ([0, 1, 1, 0], {"memory_limit": 100}, fp.errors.MemoryBudgetError, "edges_of on 4 vertices"),
         ([0, 1, 1, 0], {"objective": "cut"}, TypeError, "edges_of() has no parameter 'objective'"),
     ],
 )
@@ -101,24 +106,24 @@ def test_refusals_of_partitions(graph):
     with pytest.raises(
         TypeError, match=r"edges_of\(\) takes the graph first, as in edges_of\(graph, partition\)"
     ):
-        fp.edges_of(fp.hash(graph, 8), graph)
-    with pytest.raises(fp.ParameterError, match=r"edges_of\(\) needs a partition of the vertices"):
-        fp.edges_of(graph, fp.dbh(graph, 4))
-    with pytest.raises(fp.ParameterError, match="k: 4, but the partition has 8 parts"):
-        fp.edges_of(graph, fp.hash(graph, 8), k=4)
-    with pytest.raises(fp.GraphFormatError, match="belongs to another graph"):
-        fp.edges_of(np.array([[0, 1], [2999, 3]]), fp.hash(graph, 8))
+        fp.edges_of(fp.algorithms.hash(graph, 8), graph)
+    with pytest.raises(fp.errors.ParameterError, match=r"edges_of\(\) needs a partition of the vertices"):
+        fp.edges_of(graph, fp.algorithms.dbh(graph, 4))
+    with pytest.raises(fp.errors.ParameterError, match="k: 4, but the partition has 8 parts"):
+        fp.edges_of(graph, fp.algorithms.hash(graph, 8), k=4)
+    with pytest.raises(fp.errors.GraphFormatError, match="belongs to another graph"):
+        fp.edges_of(np.array([[0, 1], [2999, 3]]), fp.algorithms.hash(graph, 8))
 
 
 @pytest.mark.parametrize(("name", "given"), [("hep", {"tau": 1}), ("sigma", {"of": "edges"})])
 def test_partitioners_refine_their_results(graph, name, given):
-    made = getattr(fp, name)(graph, 8, **given)
-    refined = getattr(fp, name)(graph, 8, refine=True, **given)
+    made = getattr(fp.algorithms, name)(graph, 8, **given)
+    refined = getattr(fp.algorithms, name)(graph, 8, refine=True, **given)
     assert refined.rf < made.rf
     assert refined.cap == made.cap
     assert refined.loads.max() <= refined.cap
     assert (refined.parameters["refine"], made.parameters["refine"]) == (True, False)
-    assert getattr(fp, name)(graph, 8, refine=True, threads=3, **given) == refined
+    assert getattr(fp.algorithms, name)(graph, 8, refine=True, threads=3, **given) == refined
     parts = made.evaluate().parts["replicas"] - refined.evaluate().parts["replicas"]
     assert parts.min() >= 0
 
@@ -126,7 +131,7 @@ def test_partitioners_refine_their_results(graph, name, given):
 edge = st.tuples(st.integers(0, 19), st.integers(0, 19))
 
 
-@pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")  # more parts than records
+@pytest.mark.filterwarnings("ignore::fastpart.errors.CapacityWarning")  # more parts than records
 @examples(20)
 @given(st.lists(edge, min_size=1, max_size=60), st.integers(1, 30), st.data())
 def test_any_partition_of_any_graph(records, k, data):

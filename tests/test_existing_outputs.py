@@ -141,7 +141,7 @@ CALLS = {
     "ingest": lambda out, parts: fp.ingest(SCHEMA, out),
     "plan": lambda out, parts: fp.open_partition(parts).plan(1, fanouts=[2], pack=out),
     "export": lambda out, parts: fp.export.text(parts, out),
-    "hdrf": lambda out, parts: fp.hdrf(EDGES, 2, out=f"{out}.npy"),
+    "hdrf": lambda out, parts: fp.algorithms.hdrf(EDGES, 2, out=f"{out}.npy"),
     "partition": lambda out, parts: fp.partition(EDGES, 2, of="edges", out=f"{out}.npy"),
     "checkpoints": lambda out, parts: fp.partition(EDGES, 2, checkpoints=out),
 }
@@ -164,7 +164,9 @@ def test_an_output_has_one_owner(parts, tmp_path, call):
     target = tmp_path / "out.npy" if call in ("hdrf", "partition") else out
     with held(target) as other:
         since = rf"At work there: process {other.pid} on \S+, since \d+-\d+-\d+ \d+:\d+:\d+\. Wait"
-        with pytest.raises(fp.ParameterError, match=rf"^(out|pack|checkpoints): \S+ is in use\. {since}"):
+        with pytest.raises(
+            fp.errors.ParameterError, match=rf"^(out|pack|checkpoints): \S+ is in use\. {since}"
+        ):
             CALLS[call](out, parts)
     assert sorted(each.name for each in tmp_path.iterdir()) == [
         f".{target.name}.lock",
@@ -210,7 +212,7 @@ def test_what_is_written_in_place_is_not_in_use(parts, monkeypatch):
     stored = fp.open_partition(parts)
     with held(parts):
         for call in (lambda: fp.store.upgrade(parts), lambda: stored.save_cache(fanouts=[2], cache=0.5)):
-            with pytest.raises(fp.ParameterError, match=r"parts is in use\. At work there: "):
+            with pytest.raises(fp.errors.ParameterError, match=r"parts is in use\. At work there: "):
                 call()
 
 
@@ -220,7 +222,7 @@ def test_calls_of_one_thread_may_be_nested_and_another_thread_is_refused(tmp_pat
     def other():
         try:
             Owner(tmp_path / "out")
-        except fp.ParameterError as error:
+        except fp.errors.ParameterError as error:
             refused.append(str(error))
 
     (tmp_path / "link").symlink_to("out")
@@ -237,14 +239,14 @@ def test_a_process_works_for_the_owner(tmp_path):
     with held(tmp_path / "out"):
         with entrusted(tmp_path / "out"), Owner(tmp_path / "out"):
             pass
-        with pytest.raises(fp.ParameterError, match="in use"):
+        with pytest.raises(fp.errors.ParameterError, match="in use"):
             Owner(tmp_path / "out")
         assert (tmp_path / ".out.lock").exists()
 
 
 def test_an_owner_that_is_killed_is_no_obstacle(tmp_path):
     with held(tmp_path / "out", OWN) as other:
-        with pytest.raises(fp.ParameterError, match=f"in use. At work there: process {other.pid} "):
+        with pytest.raises(fp.errors.ParameterError, match=f"in use. At work there: process {other.pid} "):
             Owner(tmp_path / "out")
         other.kill()
         other.wait()
@@ -384,7 +386,7 @@ def test_the_shell_is_told_of_its_option(partition, tmp_path, monkeypatch, capsy
 
 
 def test_an_edge_partition_is_guarded_too(tmp_path):
-    partition = fp.hdrf(fp.open_graph(EDGES), 2)
+    partition = fp.algorithms.hdrf(fp.open_graph(EDGES), 2)
     data = {name: DATA[name] for name in ("features", "labels", "splits", "edge_features")}
     partition.save(tmp_path / "parts", **data)
     assert_refused(
@@ -451,12 +453,12 @@ def test_the_second_of_two_trainings_in_one_folder_is_refused(parts, tmp_path, c
         before = set(os.listdir(run))
         for more in ({}, {"resume": True}, {"overwrite": True}):
             with pytest.raises(
-                fp.ParameterError, match=rf"run is in use\. At work there: process {first.pid} "
+                fp.errors.ParameterError, match=rf"run is in use\. At work there: process {first.pid} "
             ):
                 fp.train.full(parts, out=run, epochs=1, hidden=2, **more)
         assert set(os.listdir(run)) == before
     fp.train.full(parts, out=run, epochs=1, hidden=2, overwrite=True)
     assert not (tmp_path / ".run.lock").exists()
     out = tmp_path / "rows.npy"
-    with held(out), pytest.raises(fp.ParameterError, match="in use"):
+    with held(out), pytest.raises(fp.errors.ParameterError, match="in use"):
         fp.train.open(run).predict(parts, out=out)

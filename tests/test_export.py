@@ -80,7 +80,7 @@ def test_text_moves_with_its_links(tmp_path, parts):
 def test_edge_partitions_are_refused(tmp_path, system):
     fp.EdgePartition([0, 1, 0], k=2).save(tmp_path / "part.npy")
     with pytest.raises(
-        fp.ParameterError,
+        fp.errors.ParameterError,
         match=r"source: .*part\.npy is an edge partition, but (DGL|GLT|PyG|WholeGraph) needs",
     ):
         export(system, tmp_path / "part.npy", tmp_path / "out")
@@ -91,13 +91,15 @@ def test_edge_partitions_are_refused(tmp_path, system):
 def test_partitions_without_halo_are_refused(tmp_path, system):
     folder = triangles(halo_hops=0).save(tmp_path / "parts")
     with pytest.raises(
-        fp.ParameterError,
+        fp.errors.ParameterError,
         match=r"saved with halo_hops=0, but (DGL|GLT|PyG|WholeGraph) needs .* with halo_hops=1",
     ):
         export(system, folder, tmp_path / "out")
     for name in ("bare", "part.npy"):
         fp.VertexPartition([0, 1], k=2).save(tmp_path / name)
-        with pytest.raises(fp.ParameterError, match=rf"{name} holds no edges\. .*p\.save\(DIR, graph="):
+        with pytest.raises(
+            fp.errors.ParameterError, match=rf"{name} holds no edges\. .*p\.save\(DIR, graph="
+        ):
             export(system, tmp_path / name, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -118,7 +120,7 @@ def test_parts_that_contradict_the_assignment_are_refused(tmp_path, parts, syste
         vertices[:3] = change
         np.save(parts / "part-00001" / "vertices.npy", vertices)
         with pytest.raises(
-            fp.GraphFormatError,
+            fp.errors.GraphFormatError,
             match=r"inner vertices of part 1 contradict assignment|vertices\.npy: expected",
         ):
             export(system, parts, tmp_path / "out")
@@ -164,7 +166,7 @@ def test_text_is_replaced(tmp_path, parts):
 def test_the_input_is_never_the_output(tmp_path, parts, system, target):
     (tmp_path / "link").symlink_to("parts")
     before = names(parts)
-    with pytest.raises(fp.ParameterError, match=r"out: .* is the input, contains it, or lies in it"):
+    with pytest.raises(fp.errors.ParameterError, match=r"out: .* is the input, contains it, or lies in it"):
         export(system, parts, tmp_path / target)
     assert names(parts) == before
 
@@ -175,7 +177,8 @@ def test_the_input_is_never_the_output(tmp_path, parts, system, target):
 @pytest.mark.parametrize("name", ["", "a/b", "..", ".hidden", "-x", "a\n", "a b", "é", "a" * 101, "a\0"])
 def test_graph_names_that_are_no_file_names_are_refused(tmp_path, parts, name):
     with pytest.raises(
-        fp.ParameterError, match=r"graph_name: .* is invalid. Use up to 100 letters, digits, '_', '-' and"
+        fp.errors.ParameterError,
+        match=r"graph_name: .* is invalid. Use up to 100 letters, digits, '_', '-' and",
     ):
         fp.export.dgl(parts, tmp_path / "out", graph_name=name)
     with pytest.raises(TypeError, match="graph_name: expected a string, got int"):
@@ -184,7 +187,9 @@ def test_graph_names_that_are_no_file_names_are_refused(tmp_path, parts, name):
 
 
 def test_a_memory_limit_below_the_largest_part_is_refused(tmp_path, parts):
-    with pytest.raises(fp.MemoryBudgetError, match=r"export of part 0 needs \d+ bytes .* the budget is 100"):
+    with pytest.raises(
+        fp.errors.MemoryBudgetError, match=r"export of part 0 needs \d+ bytes .* the budget is 100"
+    ):
         fp.export.dgl(parts, tmp_path / "out", memory_limit=100)
     assert names(tmp_path) == ["parts"]
 

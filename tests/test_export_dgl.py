@@ -204,7 +204,9 @@ def test_types_that_torch_lacks_are_refused(tmp_path):
     partition = fp.VertexPartition([0, 0], k=1)
     partition.save(tmp_path / "parts", graph=np.array([[0, 1]]), features=np.zeros((2, 1), np.uint16))
     for function in (fp.export.dgl, fp.export.pyg):
-        with pytest.raises(fp.ParameterError, match=r"features of .*parts are uint16, which torch .*float32"):
+        with pytest.raises(
+            fp.errors.ParameterError, match=r"features of .*parts are uint16, which torch .*float32"
+        ):
             function(tmp_path / "parts", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -265,7 +267,7 @@ def test_parts_that_contradict_each_other_are_refused(tmp_path):
     for bad in (7, -1):
         np.save(folder / "vertices.npy", np.append(vertices[:-1], bad))
         with pytest.raises(
-            fp.GraphFormatError, match=r"part-00000/vertices\.npy: expected ids of vertices, 0\.\.6"
+            fp.errors.GraphFormatError, match=r"part-00000/vertices\.npy: expected ids of vertices, 0\.\.6"
         ):
             fp.export.dgl(tmp_path / "parts", tmp_path / "dgl")
     folder = triangles(7, halo_hops=2).save(tmp_path / "parts") / "part-00000"
@@ -274,7 +276,9 @@ def test_parts_that_contradict_each_other_are_refused(tmp_path):
     indices = np.load(folder / "indices.npy")
     indices[0] = sizes["num_inner"] + sizes["num_halo"][0]
     np.save(folder / "indices.npy", indices)
-    with pytest.raises(fp.GraphFormatError, match="part-00000: an inner vertex has an in-edge from two hops"):
+    with pytest.raises(
+        fp.errors.GraphFormatError, match="part-00000: an inner vertex has an in-edge from two hops"
+    ):
         fp.export.dgl(tmp_path / "parts", tmp_path / "dgl")
     assert [path.name for path in tmp_path.iterdir()] == ["parts"]
 
@@ -285,7 +289,7 @@ def test_names_of_any_kind(tmp_path):
     odd = tmp_path / "a b\n%é"
     check(fp.export.dgl(tmp_path / "parts", odd), triangles())
     latin = os.fsencode(tmp_path) + b"/\xff"
-    with pytest.raises(fp.ParameterError, match=r"out: .* is not UTF-8, which DGL needs"):
+    with pytest.raises(fp.errors.ParameterError, match=r"out: .* is not UTF-8, which DGL needs"):
         fp.export.dgl(tmp_path / "parts", latin)
     assert {path.name for path in tmp_path.iterdir()} == {"parts", odd.name}
 

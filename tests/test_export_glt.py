@@ -110,7 +110,7 @@ def test_a_graph_with_everything(tmp_path, k, kind):
     check(root, case)
 
 
-@pytest.mark.parametrize("partitioner", [fp.random, fp.sigma])
+@pytest.mark.parametrize("partitioner", [fp.algorithms.random, fp.sigma])
 def test_larger_partitions(tmp_path, partitioner):
     records = np.random.default_rng(1).integers(0, 300, (2000, 2)).astype(np.uint32)
     assignment = partitioner(fp.open_graph(records, num_vertices=300), 3).assignment
@@ -184,15 +184,19 @@ def test_an_empty_part_has_no_cache(tmp_path):
     ("cache_ids", "error", "text"),
     [
         ([[1], [2]], TypeError, "cache_ids: expected a mapping of parts to vertices, got list"),
-        ({2: [1]}, fp.ParameterError, "cache_ids: part: 2 is not between 0 and 1"),
+        ({2: [1]}, fp.errors.ParameterError, "cache_ids: part: 2 is not between 0 and 1"),
         ({"0": [1]}, TypeError, "cache_ids: part: expected an integer, got str"),
-        ({0: [7]}, fp.ParameterError, r"cache_ids\[0\]: expected vertices, 0\.\.6, got 7\.\.7"),
-        ({0: [-1, 3]}, fp.ParameterError, r"cache_ids\[0\]: expected vertices, 0\.\.6, got -1\.\.3"),
-        ({1: np.array([2**63], np.uint64)}, fp.ParameterError, r"cache_ids\[1\]: expected vertices"),
-        ({0: [1.5]}, fp.ParameterError, r"cache_ids\[0\]: expected a list of vertices, got float64"),
-        ({0: [[1]]}, fp.ParameterError, r"expected a list of vertices, got int64 of shape \(1, 1\)"),
-        ({0: 3}, fp.ParameterError, r"expected a list of vertices, got int64 of shape \(\)"),
-        ({0: [3, 3]}, fp.ParameterError, r"cache_ids\[0\]: a vertex is listed twice. Use numpy\.unique"),
+        ({0: [7]}, fp.errors.ParameterError, r"cache_ids\[0\]: expected vertices, 0\.\.6, got 7\.\.7"),
+        ({0: [-1, 3]}, fp.errors.ParameterError, r"cache_ids\[0\]: expected vertices, 0\.\.6, got -1\.\.3"),
+        ({1: np.array([2**63], np.uint64)}, fp.errors.ParameterError, r"cache_ids\[1\]: expected vertices"),
+        ({0: [1.5]}, fp.errors.ParameterError, r"cache_ids\[0\]: expected a list of vertices, got float64"),
+        ({0: [[1]]}, fp.errors.ParameterError, r"expected a list of vertices, got int64 of shape \(1, 1\)"),
+        ({0: 3}, fp.errors.ParameterError, r"expected a list of vertices, got int64 of shape \(\)"),
+        (
+            {0: [3, 3]},
+            fp.errors.ParameterError,
+            r"cache_ids\[0\]: a vertex is listed twice. Use numpy\.unique",
+        ),
     ],
 )
 def test_caches_of_no_vertices_are_refused(tmp_path, cache_ids, error, text):
@@ -202,7 +206,7 @@ def test_caches_of_no_vertices_are_refused(tmp_path, cache_ids, error, text):
 
 
 def test_a_cache_needs_features(tmp_path):
-    with pytest.raises(fp.ParameterError, match=r"parts holds no features\. Save it with features="):
+    with pytest.raises(fp.errors.ParameterError, match=r"parts holds no features\. Save it with features="):
         export(tmp_path, triangles(2, full=False), cache_ids={0: [1]})
 
 
@@ -222,7 +226,7 @@ def test_a_damaged_cache_is_named(tmp_path, content, text):
     write_caches(fp.open_partition(parts), [case.members(1)[:0]] * 2, {})
     file = parts / "part-00001" / "cache_ids.npy"
     file.write_bytes(content) if isinstance(content, bytes) else np.save(file, np.array(content))
-    with pytest.raises(fp.GraphFormatError, match=rf"part-00001/cache_ids\.npy: .*{text}"):
+    with pytest.raises(fp.errors.GraphFormatError, match=rf"part-00001/cache_ids\.npy: .*{text}"):
         fp.export.glt(parts, tmp_path / "glt")
     assert [path.name for path in tmp_path.iterdir()] == ["parts"]
 

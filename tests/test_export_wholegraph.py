@@ -72,7 +72,7 @@ def test_a_graph_with_everything(tmp_path, k, kind):
     check(root, case)
 
 
-@pytest.mark.parametrize("partitioner", [fp.random, fp.sigma])
+@pytest.mark.parametrize("partitioner", [fp.algorithms.random, fp.sigma])
 def test_each_rank_holds_its_range(tmp_path, partitioner):
     """Each file is what the rank of its number stores: the range of the partition book, of vertices or of edges."""
     random = np.random.default_rng(1)
@@ -122,7 +122,7 @@ def test_several_classes_are_int8(tmp_path):
 def test_rows_that_wholegraph_does_not_have_are_refused(tmp_path, name, rows, text):
     case = triangles(2)
     setattr(case, name, rows)
-    with pytest.raises(fp.ParameterError, match=text):
+    with pytest.raises(fp.errors.ParameterError, match=text):
         export(tmp_path, case)
     assert [path.name for path in tmp_path.iterdir()] == ["parts"]
 

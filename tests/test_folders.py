@@ -54,7 +54,7 @@ def test_saving_over_what_fastpart_did_not_write_names_it_and_touches_nothing(pa
         ),
     ):
         with pytest.raises(
-            fp.ParameterError, match=rf"parts holds what fastpart did not write there: {told}\. Move"
+            fp.errors.ParameterError, match=rf"parts holds what fastpart did not write there: {told}\. Move"
         ):
             call()
     assert content(parts) == before
@@ -103,7 +103,9 @@ def test_directories_without_a_list_own_the_names_of_their_time(tmp_path, schema
     for of in ("vertices", "edges"):
         folder = Path(shutil.copytree(DATA / schema / of, tmp_path / of))
         put(folder, {"part-00000/mine.npy": "mine"})
-        with pytest.raises(fp.ParameterError, match=r"did not write there: part-00000/mine\.npy\. Move"):
+        with pytest.raises(
+            fp.errors.ParameterError, match=r"did not write there: part-00000/mine\.npy\. Move"
+        ):
             save(folder)
         (folder / "part-00000/mine.npy").unlink()
         put(folder, {"cache.json": "{}", "part-00001/cache_ids.npy": ""})
@@ -115,7 +117,7 @@ def test_folders_of_others_with_the_names_of_parts_stay(parts, tmp_path):
     """A link to a folder is no folder of ours, even under the name of a part."""
     put(tmp_path / "elsewhere", {"part.json": "mine"})
     (parts / "part-00002").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(fp.ParameterError, match=r"did not write there: part-00002\. Move"):
+    with pytest.raises(fp.errors.ParameterError, match=r"did not write there: part-00002\. Move"):
         save(parts)
     assert content(tmp_path / "elsewhere") == {"part.json": b"mine"}
 
@@ -129,7 +131,8 @@ def test_an_export_lists_its_files_and_replaces_no_others(parts, tmp_path, syste
     assert sorted([marker, *listed]) == sorted(file.name for file in out.iterdir())
     put(out, {"labels_part_0_of_2_mine": "mine"})
     with pytest.raises(
-        fp.ParameterError, match=r"out holds what fastpart did not write there: labels_part_0_of_2_mine"
+        fp.errors.ParameterError,
+        match=r"out holds what fastpart did not write there: labels_part_0_of_2_mine",
     ):
         export(parts, out)
     (out / "labels_part_0_of_2_mine").unlink()
@@ -138,7 +141,7 @@ def test_an_export_lists_its_files_and_replaces_no_others(parts, tmp_path, syste
     (out / marker).write_text(json.dumps({name: value for name, value in stored.items() if name != "files"}))
     put(out, {"README": "mine"})
     with pytest.raises(
-        fp.ParameterError, match=r"out holds what fastpart did not write there: README\. Move"
+        fp.errors.ParameterError, match=r"out holds what fastpart did not write there: README\. Move"
     ):
         export(parts, out)
     (out / "README").unlink()
@@ -342,7 +345,7 @@ def test_a_list_of_tasks_of_somebody_else_stays(home, tmp_path):
             lambda: fp.partition("g.npy", 2, cluster=TaskFiles(home, 1), shared=home),
             lambda: work(home, task=0),
         ):
-            with pytest.raises((OSError, fp.GraphFormatError), match=match):
+            with pytest.raises((OSError, fp.errors.GraphFormatError), match=match):
                 call()
 
     file.symlink_to(mine / "tasks.json")
@@ -376,7 +379,9 @@ def test_what_is_written_in_place_is_not_written_through_links(home, tmp_path, n
     shutil.move(home / "parts" / name, mine)
     (home / "parts" / name).symlink_to(mine)
     before = mine.read_bytes() if mine.is_file() else content(mine)
-    with pytest.raises((FileExistsError, fp.GraphFormatError), match=r"is a link, and fastpart|leads out of"):
+    with pytest.raises(
+        (FileExistsError, fp.errors.GraphFormatError), match=r"is a link, and fastpart|leads out of"
+    ):
         partition.save_cache(fanouts=[2], cache=0.25)
     assert before == (mine.read_bytes() if mine.is_file() else content(mine))
 

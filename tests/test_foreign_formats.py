@@ -61,7 +61,7 @@ def test_the_remedy_opens_the_graph(tmp_path, monkeypatch, name):
     called, write = FORMATS[name]
     write(tmp_path / name)
     with pytest.raises(
-        fp.GraphFormatError, match=rf"^{re.escape(name)}: line 1, column 1: {called}"
+        fp.errors.GraphFormatError, match=rf"^{re.escape(name)}: line 1, column 1: {called}"
     ) as error:
         fp.open_graph(name)
     if code := re.search(r"In Python: (fp\..*)$", str(error.value)):
@@ -83,14 +83,14 @@ def test_each_verb_says_it_and_packing_does_not_matter(tmp_path, monkeypatch, ca
             said = capsys.readouterr().err
             assert f"{file}: line 1, column 1: GML" in said
             assert f'In Python: fp.open_graph(networkx.read_gml("{file}"))' in said
-    with pytest.raises(fp.GraphFormatError, match=r"g\.gml: line 1, column 1: GML"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"g\.gml: line 1, column 1: GML"):
         fp.open_graph(["g.gml", "g.gml"])
 
 
 @pytest.mark.parametrize("line", ["graph {\n0 -- 1;\n}\n", "strict digraph x\n{\n0 -> 1\n}\n"])
 def test_others_that_are_named(tmp_path, line):
     (tmp_path / "g.dot").write_text(line)
-    with pytest.raises(fp.GraphFormatError, match=r"DOT of Graphviz.*nx_pydot\.read_dot"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"DOT of Graphviz.*nx_pydot\.read_dot"):
         fp.open_graph(tmp_path / "g.dot")
 
 
@@ -99,23 +99,23 @@ def test_pickles_and_binaries_are_named(tmp_path, name):
     for protocol in range(2, 6):
         for content in (PATH, [[0, 1]], {"edges": [[0, 1]]}):
             (tmp_path / name).write_bytes(pickle.dumps(content, protocol))
-            with pytest.raises(fp.GraphFormatError, match=f"{name}: this is a pickle of Python"):
+            with pytest.raises(fp.errors.GraphFormatError, match=f"{name}: this is a pickle of Python"):
                 fp.open_graph(tmp_path / name)
     parhip = [3, 4, 6, *(8 * (8 + each) for each in (0, 1, 3, 5, 6)), 1, 0, 2, 1, 3, 2]
     (tmp_path / name).write_bytes(struct.pack(f"<{len(parhip)}Q", *parhip))
-    with pytest.raises(fp.GraphFormatError, match=f"{name}: this is a binary graph of ParHIP"):
+    with pytest.raises(fp.errors.GraphFormatError, match=f"{name}: this is a binary graph of ParHIP"):
         fp.open_graph(tmp_path / name)
 
 
 def test_hypergraphs_are_refused(tmp_path):
     (tmp_path / "g.hgr").write_text("2 4\n1 2 3\n2 3 4\n")
-    with pytest.raises(fp.GraphFormatError, match=r"g\.hgr: a hypergraph of hMETIS"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"g\.hgr: a hypergraph of hMETIS"):
         fp.open_graph(tmp_path / "g.hgr")
 
 
 def test_a_matrix_is_known_by_its_name_and_in_small_letters(tmp_path):
     (tmp_path / "g.mtx").write_text("4 4 2\n1 2\n2 3\n")
-    with pytest.raises(fp.GraphFormatError, match=r"no sparse matrix\. Expected `%%MatrixMarket"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"no sparse matrix\. Expected `%%MatrixMarket"):
         fp.open_graph(tmp_path / "g.mtx")
     (tmp_path / "g").write_text("%%matrixmarket matrix coordinate pattern symmetric\n4 4 2\n2 1\n3 2\n")
     assert fp.open_graph(tmp_path / "g").num_vertices == 4

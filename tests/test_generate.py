@@ -73,10 +73,14 @@ def test_grid_has_the_degrees_of_one(tmp_path):
 @pytest.mark.parametrize(
     ("given", "error", "text"),
     [
-        ({"rows": -1}, fp.ParameterError, "rows: -1"),
-        ({"columns": 2**32}, fp.ParameterError, "columns: 4294967296"),
+        ({"rows": -1}, fp.errors.ParameterError, "rows: -1"),
+        ({"columns": 2**32}, fp.errors.ParameterError, "columns: 4294967296"),
         ({"rows": 2.0}, TypeError, "rows: expected an integer, got float"),
-        ({"rows": 2**20, "columns": 2**20}, fp.ParameterError, "n: 1099511627776 vertices. Use at most"),
+        (
+            {"rows": 2**20, "columns": 2**20},
+            fp.errors.ParameterError,
+            "n: 1099511627776 vertices. Use at most",
+        ),
     ],
 )
 def test_grids_that_are_refused(tmp_path, given, error, text):
@@ -151,7 +155,7 @@ def test_planted_rows_with_8_bits_are_partitioned_as_they_are(tmp_path):
     fp.spring(graph, k=2).save(tmp_path / "parts", features=tmp_path / "g.bin.features.npy")
     for part in fp.open_partition(tmp_path / "parts").parts:
         assert part.stored_features.tobytes() == rows[part.inner].tobytes()
-    with pytest.raises(fp.ParameterError, match="feature_dtype: unknown value 'int4'"):
+    with pytest.raises(fp.errors.ParameterError, match="feature_dtype: unknown value 'int4'"):
         planted(tmp_path / "other.bin", n=600, m=2000, features=5, feature_dtype="int4")
 
 
@@ -190,22 +194,22 @@ def test_graphs_of_the_smallest_sizes(tmp_path, model, n, m):
 @pytest.mark.parametrize(
     ("given", "error", "text"),
     [
-        ({"n": -1}, fp.ParameterError, "n: -1 is not between 0 and"),
-        ({"n": 2**32}, fp.ParameterError, "n: 4294967296 is not"),
+        ({"n": -1}, fp.errors.ParameterError, "n: -1 is not between 0 and"),
+        ({"n": 2**32}, fp.errors.ParameterError, "n: 4294967296 is not"),
         ({"n": 10.0}, TypeError, "n: expected an integer, got float"),
-        ({"n": 0}, fp.ParameterError, "n: edges need at least one vertex"),
-        ({"m": -1}, fp.ParameterError, "m: -1"),
-        ({"m": 2**63}, fp.ParameterError, "m: 9223372036854775808"),
+        ({"n": 0}, fp.errors.ParameterError, "n: edges need at least one vertex"),
+        ({"m": -1}, fp.errors.ParameterError, "m: -1"),
+        ({"m": 2**63}, fp.errors.ParameterError, "m: 9223372036854775808"),
         ({"m": "5"}, TypeError, "m: expected an integer, got str"),
-        ({"threads": 10**6}, fp.ParameterError, "threads: 1000000"),
-        ({"classes": 0}, fp.ParameterError, "classes: 0"),
-        ({"classes": 11}, fp.ParameterError, r"classes: 11 classes for 10 vertices\. Use 1\.\.=?10"),
+        ({"threads": 10**6}, fp.errors.ParameterError, "threads: 1000000"),
+        ({"classes": 0}, fp.errors.ParameterError, "classes: 0"),
+        ({"classes": 11}, fp.errors.ParameterError, r"classes: 11 classes for 10 vertices\. Use 1\.\.=?10"),
         ({"classes": True}, TypeError, "classes: expected an integer, got bool"),
-        ({"features": -1}, fp.ParameterError, "features: -1"),
-        ({"features": 2**16 + 1}, fp.ParameterError, "features: 65537"),
+        ({"features": -1}, fp.errors.ParameterError, "features: -1"),
+        ({"features": 2**16 + 1}, fp.errors.ParameterError, "features: 65537"),
         (
             {"memory_limit": 1},
-            fp.MemoryBudgetError,
+            fp.errors.MemoryBudgetError,
             "labels .* needs 80 bytes of memory, but the budget is 1 bytes",
         ),
     ],
@@ -225,7 +229,7 @@ def test_targets_that_are_refused_leave_nothing(tmp_path, model):
     with pytest.raises(FileNotFoundError, match="absent"):
         model(tmp_path / "absent" / "g.bin", n=10, m=20)
     (tmp_path / "folder").mkdir()
-    with pytest.raises((fp.ParameterError, IsADirectoryError), match="folder"):
+    with pytest.raises((fp.errors.ParameterError, IsADirectoryError), match="folder"):
         model(tmp_path / "folder", n=10, m=20)
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 

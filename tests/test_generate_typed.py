@@ -135,14 +135,14 @@ def test_a_folder_of_others_is_refused_and_an_own_one_replaced(tmp_path):
         typed(tmp_path / "mag", scale=1e-4, features=0)
     typed(tmp_path / "mag", scale=1e-4, features=0, overwrite=True)
     (tmp_path / "mag" / "notes.txt").write_text("mine")
-    with pytest.raises(fp.ParameterError, match=r"notes\.txt"):
+    with pytest.raises(fp.errors.ParameterError, match=r"notes\.txt"):
         typed(tmp_path / "mag", scale=1e-4)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "notes.txt").write_text("mine")
     with pytest.raises(FileExistsError, match="not a folder of generated tables"):
         typed(tmp_path / "other")
     for wrong in ({"scale": 0}, {"scale": 1e9}, {"features": -1}, {"seed": -1}):
-        with pytest.raises(fp.ParameterError, match=next(iter(wrong))):
+        with pytest.raises(fp.errors.ParameterError, match=next(iter(wrong))):
             typed(tmp_path / "wrong", **wrong)
 
 

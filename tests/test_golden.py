@@ -94,7 +94,7 @@ def partitions(folder):
     """Return the digest of every partition, by graph and parameters."""
     return {
         f"{name}, {algorithm}, k={k}": digest(
-            getattr(fp, algorithm.split(",")[0])(edges, k, **options)
+            getattr(fp.algorithms, algorithm.split(",")[0])(edges, k, **options)
             .assignment.astype("<i4", copy=False)
             .tobytes()
         )

@@ -21,7 +21,7 @@ from soaked import PAIRS, examples, soak
 from strategies import edge_lists
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning"),
+    pytest.mark.filterwarnings("ignore::fastpart.errors.CapacityWarning"),
     pytest.mark.filterwarnings("ignore:chunk:UserWarning"),
 ]
 
@@ -96,12 +96,14 @@ def test_memory_changes_time_only(rmat):
 
 def test_memory_never_chooses_the_chunk(rmat):
     """What has no room is refused, and the chunk that the refusal names has room."""
-    with pytest.raises(fp.MemoryBudgetError, match=r"\(chunk=\d+ is the largest that fits\)") as refusal:
+    with pytest.raises(
+        fp.errors.MemoryBudgetError, match=r"\(chunk=\d+ is the largest that fits\)"
+    ) as refusal:
         fp.grem(rmat, 8, chunk=0.5, memory_limit=24 << 20, threads=1)
     chunk = int(re.search(r"chunk=(\d+)", str(refusal.value))[1])
     fitting = fp.grem(rmat, 8, chunk=chunk, memory_limit=24 << 20, threads=1)
     assert np.array_equal(fitting.assignment, fp.grem(rmat, 8, chunk=chunk).assignment)
-    with pytest.raises(fp.MemoryBudgetError, match="no chunk is small enough"):
+    with pytest.raises(fp.errors.MemoryBudgetError, match="no chunk is small enough"):
         fp.grem(rmat, 8, memory_limit="1M")
 
 
@@ -191,23 +193,23 @@ def test_a_full_disk_is_an_error(tmp_path):
 
 
 def test_little_memory_is_refused_before_anything_happens(rmat):
-    with pytest.raises(fp.MemoryBudgetError, match="grem on 65536 vertices"):
+    with pytest.raises(fp.errors.MemoryBudgetError, match="grem on 65536 vertices"):
         fp.grem(rmat, 4, memory_limit="2M")
 
 
 @pytest.mark.parametrize(
     ("options", "error", "match"),
     [
-        ({"chunk": 0.0}, fp.ParameterError, "chunk: 0.0"),
-        ({"chunk": 1.5}, fp.ParameterError, "chunk: 1.5"),
-        ({"chunk": float("nan")}, fp.ParameterError, "chunk: nan"),
-        ({"chunk": 0}, fp.ParameterError, "chunk: 0"),
+        ({"chunk": 0.0}, fp.errors.ParameterError, "chunk: 0.0"),
+        ({"chunk": 1.5}, fp.errors.ParameterError, "chunk: 1.5"),
+        ({"chunk": float("nan")}, fp.errors.ParameterError, "chunk: nan"),
+        ({"chunk": 0}, fp.errors.ParameterError, "chunk: 0"),
         ({"chunk": "0.1"}, TypeError, "chunk"),
-        ({"passes": 0}, fp.ParameterError, "passes: 0"),
-        ({"balance": 0.9}, fp.ParameterError, "balance: 0.9"),
-        ({"order": "sorted"}, fp.ParameterError, "order: unknown value 'sorted'"),
-        ({"faithful": True, "revise": False}, fp.ParameterError, "faithful"),
-        ({"tmp_dir": "no/such/folder"}, fp.ParameterError, "tmp_dir"),
+        ({"passes": 0}, fp.errors.ParameterError, "passes: 0"),
+        ({"balance": 0.9}, fp.errors.ParameterError, "balance: 0.9"),
+        ({"order": "sorted"}, fp.errors.ParameterError, "order: unknown value 'sorted'"),
+        ({"faithful": True, "revise": False}, fp.errors.ParameterError, "faithful"),
+        ({"tmp_dir": "no/such/folder"}, fp.errors.ParameterError, "tmp_dir"),
     ],
 )
 def test_refusals(options, error, match):
@@ -236,12 +238,12 @@ def test_expected_cut_is_equation_1(graph, chunk, revise, data):
         low, part = int(draws), draws - int(draws)
         wrong = (1 - part) * _wrong(k, k0, low) + (part * _wrong(k, k0, low + 1) if part else 0)
         expected += (k - k0) * (1 - wrong) + k0 * wrong
-    found = fp.expected_cut(fp.open_graph(edges, num_vertices=n), side, chunk, revise=revise)
+    found = fp.algorithms.expected_cut(fp.open_graph(edges, num_vertices=n), side, chunk, revise=revise)
     assert found == pytest.approx(expected / max(1, 2 * len(plain)))
 
 
 def test_expected_cut_refuses_what_is_no_bisection():
-    with pytest.raises(fp.ParameterError, match="one part, 0 or 1, for each of the 2 vertices"):
-        fp.expected_cut(np.array([[0, 1]]), [0, 2], 0.1)
-    with pytest.raises(fp.ParameterError, match="chunk: 0 is not a share"):
-        fp.expected_cut(np.array([[0, 1]]), [0, 1], 0)
+    with pytest.raises(fp.errors.ParameterError, match="one part, 0 or 1, for each of the 2 vertices"):
+        fp.algorithms.expected_cut(np.array([[0, 1]]), [0, 2], 0.1)
+    with pytest.raises(fp.errors.ParameterError, match="chunk: 0 is not a share"):
+        fp.algorithms.expected_cut(np.array([[0, 1]]), [0, 1], 0)

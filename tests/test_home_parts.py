@@ -57,12 +57,12 @@ def test_whatever_the_threads_and_the_passes(rmat, k):
 def test_halos_of_edge_partitions(datasets, tmp_path):
     """What the step is for: a comparison by halo replication, and a directory to train from."""
     edges = fp.convert(datasets / "cora.txt.gz", tmp_path / "g.bin")
-    by_record = fp.two_phase(edges, 4, scoring="hdrf", seed=7)
+    by_record = fp.algorithms.two_phase(edges, 4, scoring="hdrf", seed=7)
     by_vertex = fp.home_parts(edges, by_record)
     assert by_vertex.algorithm == "two_phase+home"
     assert by_vertex.parameters == by_record.parameters
     totals = fp.evaluate(edges, by_vertex).summary
-    random = fp.evaluate(edges, fp.random(edges, 4)).summary
+    random = fp.evaluate(edges, fp.algorithms.random(edges, 4)).summary
     assert 1 <= totals["halo_rf"][0] < random["halo_rf"][0]
     by_vertex.save(tmp_path / "parts", graph=edges)
     loaded = fp.open_partition(tmp_path / "parts", graph=edges)
@@ -76,10 +76,10 @@ def test_refusals():
     edges = np.array([[0, 1], [1, 2]])
     with pytest.raises(TypeError, match="edge_partition: expected an EdgePartition, got VertexPartition"):
         fp.home_parts(edges, fp.VertexPartition([0, 1, 1], 2))
-    with pytest.raises(fp.GraphFormatError, match="another graph: it has 3 records, the graph has 2"):
+    with pytest.raises(fp.errors.GraphFormatError, match="another graph: it has 3 records, the graph has 2"):
         fp.home_parts(edges, fp.EdgePartition([0, 1, 1], 2))
-    with pytest.raises(fp.GraphFormatError, match="another graph: its checksum"):
-        fp.home_parts(edges, fp.dbh(edges[::-1].copy(), 2))
+    with pytest.raises(fp.errors.GraphFormatError, match="another graph: its checksum"):
+        fp.home_parts(edges, fp.algorithms.dbh(edges[::-1].copy(), 2))
     many = np.array([[v, v + 1] for v in range(1000)])
-    with pytest.raises(fp.MemoryBudgetError, match="home parts of 1001 vertices"):
-        fp.home_parts(many, fp.random(many, 2, of="edges"), memory_limit=10_000)
+    with pytest.raises(fp.errors.MemoryBudgetError, match="home parts of 1001 vertices"):
+        fp.home_parts(many, fp.algorithms.random(many, 2, of="edges"), memory_limit=10_000)

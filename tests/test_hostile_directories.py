@@ -77,10 +77,10 @@ def test_what_is_no_file_is_refused_by_name_and_never_waited_for(folder, tmp_pat
         shutil.copytree(folder, tmp_path / "copy")
         (tmp_path / "copy" / name).unlink()
         PUT[kind](tmp_path / "copy" / name)
-        with pytest.raises(fp.GraphFormatError, match=name.split("/")[-1].split(".")[0]):
+        with pytest.raises(fp.errors.GraphFormatError, match=name.split("/")[-1].split(".")[0]):
             read(tmp_path / "copy", tmp_path)
         if name != "manifest.json":
-            with pytest.raises(fp.GraphFormatError, match=name):
+            with pytest.raises(fp.errors.GraphFormatError, match=name):
                 fp.store.verify(tmp_path / "copy")
         shutil.rmtree(tmp_path / "copy")
         shutil.rmtree(tmp_path / "text", ignore_errors=True)
@@ -94,7 +94,7 @@ def test_an_update_replaces_what_is_no_file(folder, kind):
         (folder / name).unlink()
         PUT[kind](folder / name)
         if kind == "folder":
-            with pytest.raises(fp.ParameterError, match=rf"did not write there: {name}"):
+            with pytest.raises(fp.errors.ParameterError, match=rf"did not write there: {name}"):
                 p.save(folder, graph=EDGES, overwrite=True)
             (folder / name).rmdir()
         p.save(folder, graph=EDGES, overwrite=True)
@@ -125,7 +125,7 @@ def test_a_manifest_with_a_value_of_another_kind(folder, tmp_path, key, values):
             continue
         content = {name: each for name, each in (stored | {key: value}).items() if each != "absent"}
         (folder / "manifest.json").write_text(json.dumps(content))
-        with pytest.raises(fp.GraphFormatError, match=rf"{key}|another partition") as caught:
+        with pytest.raises(fp.errors.GraphFormatError, match=rf"{key}|another partition") as caught:
             read(folder, tmp_path)
         assert "parts" in str(caught.value)
         shutil.rmtree(tmp_path / "text", ignore_errors=True)
@@ -141,7 +141,7 @@ def test_sizes_of_another_kind(folder, tmp_path, key):
         file.write_text(
             json.dumps({name: each for name, each in (stored | {key: value}).items() if each != "absent"})
         )
-        with pytest.raises(fp.GraphFormatError, match=r"part-00000/(part\.json|\w+\.npy)"):
+        with pytest.raises(fp.errors.GraphFormatError, match=r"part-00000/(part\.json|\w+\.npy)"):
             read(folder, tmp_path)
         shutil.rmtree(tmp_path / "text", ignore_errors=True)
 

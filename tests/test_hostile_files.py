@@ -42,7 +42,7 @@ def save(part, folder, name, **options):
 )
 def test_hostile_arrays(tmp_path, array, text):
     np.save(tmp_path / "part.npy", array, allow_pickle=True)
-    with pytest.raises(fp.GraphFormatError, match=rf"part\.npy: .*({text})"):
+    with pytest.raises(fp.errors.GraphFormatError, match=rf"part\.npy: .*({text})"):
         fp.open_partition(tmp_path / "part.npy")
 
 
@@ -64,11 +64,11 @@ def test_headers_that_claim_too_much(tmp_path):
         b"\x80\x04\x95" + bytes(30),
     ):
         path.write_bytes(content)
-        with pytest.raises(fp.GraphFormatError, match=r"part\.npy: not a \.npy array of parts \(.+\)"):
+        with pytest.raises(fp.errors.GraphFormatError, match=r"part\.npy: not a \.npy array of parts \(.+\)"):
             fp.open_partition(path)
     np.savez(tmp_path / "archive", part=np.zeros(3))
     (tmp_path / "archive.npz").rename(path)
-    with pytest.raises(fp.GraphFormatError, match="magic"):
+    with pytest.raises(fp.errors.GraphFormatError, match="magic"):
         fp.open_partition(path)
 
 
@@ -90,7 +90,7 @@ def test_headers_that_claim_too_much(tmp_path):
 )
 def test_hostile_text(tmp_path, text, named):
     (tmp_path / "part.txt").write_bytes(text)
-    with pytest.raises(fp.GraphFormatError, match=rf"part\.txt: .*({named})"):
+    with pytest.raises(fp.errors.GraphFormatError, match=rf"part\.txt: .*({named})"):
         fp.open_partition(tmp_path / "part.txt")
 
 
@@ -108,7 +108,7 @@ def test_hostile_text(tmp_path, text, named):
 )
 def test_hostile_parquet(tmp_path, frame, text):
     frame.write_parquet(tmp_path / "part.parquet")
-    with pytest.raises(fp.GraphFormatError, match=rf"part\.parquet: .*({text})"):
+    with pytest.raises(fp.errors.GraphFormatError, match=rf"part\.parquet: .*({text})"):
         fp.open_partition(tmp_path / "part.parquet")
 
 
@@ -119,7 +119,8 @@ def test_hostile_parquet(tmp_path, frame, text):
 def test_hostile_metadata_of_parquet(tmp_path, metadata):
     pl.DataFrame({"part": [0, 1]}).write_parquet(tmp_path / "part.parquet", metadata={"fastpart": metadata})
     with pytest.raises(
-        fp.GraphFormatError, match=r"part\.parquet: (not JSON|expected a JSON object|schema 5, .*Upgrade|k: )"
+        fp.errors.GraphFormatError,
+        match=r"part\.parquet: (not JSON|expected a JSON object|schema 5, .*Upgrade|k: )",
     ):
         fp.open_partition(tmp_path / "part.parquet")
 
@@ -173,7 +174,7 @@ def change(folder, **fields):
 )
 def test_hostile_manifests(folder, fields, text):
     change(folder, **fields)
-    with pytest.raises(fp.GraphFormatError, match=rf"parts(/manifest\.json)?: {text}"):
+    with pytest.raises(fp.errors.GraphFormatError, match=rf"parts(/manifest\.json)?: {text}"):
         fp.open_partition(folder)
 
 
@@ -184,7 +185,7 @@ def test_hostile_manifests(folder, fields, text):
 def test_manifests_that_are_no_json_object(folder, content):
     (folder / "manifest.json").write_bytes(content)
     with pytest.raises(
-        fp.GraphFormatError, match=r"manifest\.json: (not JSON \(.+\)|expected a JSON object)"
+        fp.errors.GraphFormatError, match=r"manifest\.json: (not JSON \(.+\)|expected a JSON object)"
     ):
         fp.open_partition(folder)
 
@@ -208,17 +209,17 @@ def test_unknown_fields_and_files_are_tolerated_and_paths_not_followed(folder):
 # 45, 46: a manifest copied from elsewhere does not pass for the graph's.
 def test_a_manifest_with_another_checksum_is_refused(folder):
     change(folder, checksum="0" * 32)
-    with pytest.raises(fp.GraphFormatError, match=r"another graph: its checksum is 0{32}"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"another graph: its checksum is 0{32}"):
         fp.open_partition(folder, graph=EDGES)
 
 
 def test_incomplete_directories(folder):
     (folder / "assignment.npy").unlink()
-    with pytest.raises(fp.GraphFormatError, match=r"assignment\.npy is missing"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"assignment\.npy is missing"):
         fp.open_partition(folder)
     (folder / "manifest.json").unlink()
     with pytest.raises(
-        fp.GraphFormatError, match=r"parts is not a partition directory: it has no manifest\.json"
+        fp.errors.GraphFormatError, match=r"parts is not a partition directory: it has no manifest\.json"
     ):
         fp.open_partition(folder)
 
@@ -228,9 +229,9 @@ def test_incomplete_directories(folder):
 @pytest.mark.parametrize("name", ["part.npy", "part.txt", "part.parquet"])
 def test_a_fifo_is_refused_without_blocking(tmp_path, name):
     os.mkfifo(tmp_path / name)
-    with pytest.raises(fp.GraphFormatError, match=rf"{name}: not a regular file"):
+    with pytest.raises(fp.errors.GraphFormatError, match=rf"{name}: not a regular file"):
         fp.open_partition(tmp_path / name)
-    with pytest.raises(fp.GraphFormatError, match=rf"{name}: not a regular file"):
+    with pytest.raises(fp.errors.GraphFormatError, match=rf"{name}: not a regular file"):
         fp.evaluate(EDGES, [0] * 6, labels=tmp_path / name)
 
 
@@ -240,7 +241,7 @@ TAKES_A_PARTITION = {
     "update": lambda graph, file: fp.update(graph, file, k=2),
     "edges_of": lambda graph, file: fp.edges_of(graph, file, k=2),
     "predict_traffic": lambda graph, file: fp.predict_traffic(file, [2], graph=graph, splits={"train": [0]}),
-    "expected_cut": lambda graph, file: fp.expected_cut(graph, file, 0.5),
+    "expected_cut": lambda graph, file: fp.algorithms.expected_cut(graph, file, 0.5),
     "home_parts": fp.home_parts,
     "open_partition": lambda graph, file: fp.open_partition(file, graph, k=2),
 }
@@ -256,7 +257,7 @@ def test_whatever_takes_a_partition_refuses_what_is_no_file(tmp_path, name):
         (tmp_path / f"folder{suffix}").mkdir()
     for file in sorted(tmp_path.iterdir()):
         refusal = " is not a partition directory" if file.is_dir() else ": not a regular file"
-        with pytest.raises(fp.GraphFormatError, match=re.escape(file.name) + refusal):
+        with pytest.raises(fp.errors.GraphFormatError, match=re.escape(file.name) + refusal):
             TAKES_A_PARTITION[name](EDGES, file)
 
 
@@ -278,7 +279,7 @@ def test_commands_refuse_a_partition_that_is_no_file(tmp_path, capsys, verb):
 def test_a_fifo_in_a_directory_is_refused_without_blocking(folder, name):
     (folder / name).unlink()
     os.mkfifo(folder / name)
-    with pytest.raises(fp.GraphFormatError, match=f"{name}: not a regular file"):
+    with pytest.raises(fp.errors.GraphFormatError, match=f"{name}: not a regular file"):
         fp.open_partition(folder)
 
 
@@ -337,12 +338,12 @@ def test_truncated_parquet(tmp_path):
     for length in range(0, len(whole), 7):
         path.write_bytes(whole[:length])
         with pytest.raises(
-            fp.GraphFormatError, match=r"part\.parquet: not a Parquet file with a column 'part' \(.+\)"
+            fp.errors.GraphFormatError, match=r"part\.parquet: not a Parquet file with a column 'part' \(.+\)"
         ):
             fp.open_partition(path)
 
 
-@pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fastpart.errors.CapacityWarning")
 @pytest.mark.parametrize(
     "name",
     [
@@ -393,7 +394,7 @@ def test_labels_and_splits_that_claim_too_much_are_damaged(tmp_path, claim):
         archive.writestr("train.npy", content)
     for file in ("y.npy", "s.npz"):
         with pytest.raises(
-            fp.GraphFormatError, match=rf"{file}: .*it claims [\d,]+ bytes, but holds [\d,]+\)"
+            fp.errors.GraphFormatError, match=rf"{file}: .*it claims [\d,]+ bytes, but holds [\d,]+\)"
         ):
             evaluated_with(tmp_path / file)
 
@@ -432,7 +433,7 @@ def test_an_archive_that_lacks_bytes_is_named(tmp_path):
     content = file.read_bytes()
     for lacking in (1, 2, 30):  # so that all offsets in it lead too far back
         file.write_bytes(content[:42] + content[42 + lacking :])
-        with pytest.raises(fp.GraphFormatError, match=r"s\.npz: not a .npz of plain arrays"):
+        with pytest.raises(fp.errors.GraphFormatError, match=r"s\.npz: not a .npz of plain arrays"):
             evaluated_with(file)
 
 
@@ -440,7 +441,7 @@ def test_an_archive_that_lacks_bytes_is_named(tmp_path):
 def test_a_link_to_itself_is_refused_by_its_name(tmp_path, name):
     file = tmp_path / "loop.npy"
     file.symlink_to(file.name)
-    with pytest.raises(fp.GraphFormatError, match=r"loop\.npy: not a regular file, but a link"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"loop\.npy: not a regular file, but a link"):
         fp.VertexPartition([0] * 6, 2).save(tmp_path / "parts", graph=EDGES, **{name: file})
 
 
@@ -451,7 +452,9 @@ def test_a_device_in_a_directory_is_not_listed(tmp_path):
     file = parts / "part-00000" / "indices.npy"
     file.unlink()
     file.symlink_to("/dev/zero")
-    with pytest.raises(fp.GraphFormatError, match=r"indices\.npy: leads out of the partition directory"):
+    with pytest.raises(
+        fp.errors.GraphFormatError, match=r"indices\.npy: leads out of the partition directory"
+    ):
         fp.store.upgrade(parts)
 
 

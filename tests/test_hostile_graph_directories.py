@@ -84,7 +84,7 @@ def facts(folder):
     """Open a directory, and return what decides a result."""
     graph, directory = fp.open_graph(folder), GraphDirectory.of(folder)
     assert all(each["name"] for each in directory.features)
-    table = fp.restore(np.arange(3), graph=folder, of_type="paper")
+    table = fp.store.restore(np.arange(3), graph=folder, of_type="paper")
     return (
         graph.types, graph.relations, graph.num_vertices, graph.num_edges, graph.directedness, graph.identify(),
         list(directory.types.items()), list(directory.relations), directory.shards,
@@ -119,8 +119,8 @@ def test_whatever_replaces_a_value_is_refused_or_changes_nothing(made, data):
 
 VERBS = {
     "open": fp.open_graph,
-    "restore": lambda folder: fp.restore(np.arange(6), folder.parent / "out", graph=folder),
-    "restore one": lambda folder: fp.restore(
+    "restore": lambda folder: fp.store.restore(np.arange(6), folder.parent / "out", graph=folder),
+    "restore one": lambda folder: fp.store.restore(
         np.arange(3), folder.parent / "o.csv", graph=folder, of_type="paper"
     ),
     "vocabulary": lambda folder: fp.ingest(
@@ -142,7 +142,7 @@ def test_names_of_types_lead_nowhere(folder, verb, name):
                     entry[key] = name
         (folder / file).write_text(json.dumps(content))
     victim.write_text("mine")
-    with pytest.raises(fp.GraphFormatError, match=r"graph\.json"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"graph\.json"):
         VERBS[verb](folder)
     assert victim.read_text() == "mine"
     victim.unlink()
@@ -172,7 +172,7 @@ def test_links_that_lead_out_are_refused(folder, name):
     outside = folder.parent / "outside"
     shutil.move(folder / name, outside)
     (folder / name).symlink_to(outside)
-    with pytest.raises(fp.GraphFormatError, match=rf"{name}.*: leads out of the graph directory"):
+    with pytest.raises(fp.errors.GraphFormatError, match=rf"{name}.*: leads out of the graph directory"):
         READERS[name](folder)
     (folder / name).unlink()
     shutil.move(outside, folder / name)
@@ -186,9 +186,9 @@ def test_a_file_of_another_size_is_refused(folder):
     (folder / "edges.bin.weights.npy").unlink()
     for file in (folder, folder / "edges.bin"):
         with (
-            pytest.warns(fp.GraphWarning) if file.name == "edges.bin" else nullcontext(),
+            pytest.warns(fp.errors.GraphWarning) if file.name == "edges.bin" else nullcontext(),
             pytest.raises(
-                fp.GraphFormatError, match=r"edges\.bin has 80 bytes, but edges\.bin\.json says 5 "
+                fp.errors.GraphFormatError, match=r"edges\.bin has 80 bytes, but edges\.bin\.json says 5 "
             ),
         ):
             fp.open_graph(file)
@@ -196,7 +196,9 @@ def test_a_file_of_another_size_is_refused(folder):
 
 def test_a_directory_without_sidecar_is_refused(folder):
     (folder / "edges.bin.json").unlink()
-    with pytest.raises(fp.GraphFormatError, match=r"incomplete graph directory, without edges\.bin\.json"):
+    with pytest.raises(
+        fp.errors.GraphFormatError, match=r"incomplete graph directory, without edges\.bin\.json"
+    ):
         fp.open_graph(folder)
 
 

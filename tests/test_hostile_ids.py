@@ -62,7 +62,7 @@ def test_numbers_out_of_their_range(vertices, name, values, text):
         if name == "edge_val" and not len(fp.open_partition(vertices).parts[0].edge_val):
             pytest.skip("no pair here")
         put(vertices, name, value, place=0 if name == "vertices" and value == 20 else -1)
-        with pytest.raises(fp.GraphFormatError, match=rf"part-00000/{name}\.npy: expected {text}"):
+        with pytest.raises(fp.errors.GraphFormatError, match=rf"part-00000/{name}\.npy: expected {text}"):
             getattr(fp.open_partition(vertices).parts[0], name)
 
 
@@ -72,7 +72,7 @@ def test_numbers_out_of_their_range(vertices, name, values, text):
 def test_numbers_out_of_their_range_in_a_part_of_the_edges(edges, name, values):
     for value in values:
         put(edges, name, value)
-        with pytest.raises(fp.GraphFormatError, match=rf"part-00000/{name}\.npy: expected "):
+        with pytest.raises(fp.errors.GraphFormatError, match=rf"part-00000/{name}\.npy: expected "):
             getattr(fp.open_partition(edges).parts[0], name)
 
 
@@ -81,7 +81,7 @@ def test_a_mask_of_other_bytes_than_0_and_1(vertices):
     content = bytearray(file.read_bytes())
     content[-1] = 2
     file.write_bytes(content)
-    with pytest.raises(fp.GraphFormatError, match=r"part-00000/train\.npy: expected 0 and 1"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"part-00000/train\.npy: expected 0 and 1"):
         _ = fp.open_partition(vertices).parts[0].train
 
 
@@ -90,7 +90,9 @@ def test_directed_records_have_one_edge_each(tmp_path):
         tmp_path / "parts", graph=fp.open_graph(RING, directedness="directed")
     )
     put(tmp_path / "parts", "edge_ids", 40)
-    with pytest.raises(fp.GraphFormatError, match=r"edge_ids\.npy: expected ids of directed edges, 0\.\.39"):
+    with pytest.raises(
+        fp.errors.GraphFormatError, match=r"edge_ids\.npy: expected ids of directed edges, 0\.\.39"
+    ):
         _ = fp.open_partition(tmp_path / "parts").parts[0].edge_ids
 
 
@@ -102,7 +104,7 @@ BAD = {"vertices": 10**9, "edge_ids": 10**9, "indices": -7}
 def test_exports_refuse_them(vertices, tmp_path, system, name):
     name, value = ("edge_ids", -5) if name.startswith("negative") else (name, BAD[name])
     put(vertices, name, value)
-    with pytest.raises(fp.GraphFormatError, match=rf"part-00000/{name}\.npy: expected "):
+    with pytest.raises(fp.errors.GraphFormatError, match=rf"part-00000/{name}\.npy: expected "):
         getattr(fp.export, system)(vertices, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -119,5 +121,5 @@ def test_training_refuses_them(vertices, name):
             np.save(vertices / part / "labels.npy", np.full((20, 2), 3, np.uint8))
     else:
         put(vertices, name, BAD[name])
-    with pytest.raises(fp.GraphFormatError, match=rf"part-00000/{name}\.npy: expected "):
+    with pytest.raises(fp.errors.GraphFormatError, match=rf"part-00000/{name}\.npy: expected "):
         fp.train.full(vertices, epochs=1, threads=1)

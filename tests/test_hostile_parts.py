@@ -61,7 +61,7 @@ def names(folder):
 
 
 def refuse(folder, name, text):
-    with pytest.raises(fp.GraphFormatError, match=rf"part-00000/{name}\.npy:? {text}"):
+    with pytest.raises(fp.errors.GraphFormatError, match=rf"part-00000/{name}\.npy:? {text}"):
         everything(fp.open_partition(folder).parts[0])
     everything(fp.open_partition(folder).parts[1])
 
@@ -117,7 +117,7 @@ def test_damaged_arrays(folder):
         file.unlink()
         refuse(folder, name, "is missing. The partition directory is incomplete")
         os.mkfifo(file)
-        with pytest.raises(fp.GraphFormatError, match=rf"{name}\.npy: not a regular file"):
+        with pytest.raises(fp.errors.GraphFormatError, match=rf"{name}\.npy: not a regular file"):
             everything(fp.open_partition(folder).parts[0])
         file.unlink()
         file.write_bytes(before)
@@ -187,7 +187,7 @@ def test_lists_for_peers_of_another_content(folder, name):
 )
 def test_hostile_sizes(folder, fields, text):
     change(folder / "part-00000" / "part.json", **fields)
-    with pytest.raises(fp.GraphFormatError, match=rf"part-00000/part\.json: {text}"):
+    with pytest.raises(fp.errors.GraphFormatError, match=rf"part-00000/part\.json: {text}"):
         fp.open_partition(folder).parts[0]
 
 
@@ -206,7 +206,7 @@ EDGE_SIZES = [{"num_roots": 0}, {"num_send": 9}, {"num_roots": "absent"}]
 )
 def test_hostile_sizes_of_one_kind(folder, fields):
     change(folder / "part-00000" / "part.json", **fields)
-    with pytest.raises(fp.GraphFormatError, match=r"part-00000/part\.json: "):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"part-00000/part\.json: "):
         fp.open_partition(folder).parts[0]
 
 
@@ -215,10 +215,12 @@ def test_hostile_text_of_sizes(folder):
     file = folder / "part-00000" / "part.json"
     for text in ("", "{", "[]", "3", "[" * 100_000, "\x00"):
         file.write_text(text)
-        with pytest.raises(fp.GraphFormatError, match=r"part\.json: (not JSON|expected a JSON object)"):
+        with pytest.raises(
+            fp.errors.GraphFormatError, match=r"part\.json: (not JSON|expected a JSON object)"
+        ):
             fp.open_partition(folder).parts[0]
     file.unlink()
-    with pytest.raises(fp.GraphFormatError, match=r"part\.json is missing"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"part\.json is missing"):
         fp.open_partition(folder).parts[0]
 
 
@@ -242,15 +244,15 @@ def test_hostile_text_of_sizes(folder):
 )
 def test_hostile_descriptions(folder, stated):
     change(folder / "manifest.json", features=stated)
-    with pytest.raises(fp.GraphFormatError, match=r"manifest\.json: features: "):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"manifest\.json: features: "):
         _ = fp.open_partition(folder).parts[0].features
     change(folder / "manifest.json", features={"dtype": "float64", "shape": [6]})
     with pytest.raises(
-        fp.GraphFormatError, match=r"features\.npy: expected float64 of shape .*, got float32 of shape"
+        fp.errors.GraphFormatError, match=r"features\.npy: expected float64 of shape .*, got float32 of shape"
     ):
         _ = fp.open_partition(folder).parts[0].features
     change(folder / "manifest.json", splits=3)
-    with pytest.raises(fp.GraphFormatError, match=r"manifest\.json: splits: "):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"manifest\.json: splits: "):
         _ = fp.open_partition(folder).parts[0].train
 
 
@@ -261,7 +263,7 @@ def test_links_that_lead_out(folder, tmp_path):
     shutil.move(first, tmp_path / "first")
     first.symlink_to(tmp_path / "secret")
     with pytest.raises(
-        fp.GraphFormatError, match=r"part-00000/part\.json: leads out of the partition directory"
+        fp.errors.GraphFormatError, match=r"part-00000/part\.json: leads out of the partition directory"
     ):
         fp.open_partition(folder).parts[0]
     first.unlink()
@@ -287,7 +289,7 @@ def test_names_in_the_manifest_are_not_followed(folder, tmp_path):
         everything(part)
     change(folder / "manifest.json", splits=["train", "../../secret"])
     with pytest.raises(
-        fp.GraphFormatError, match=r"manifest\.json: splits: expected some of train, val, test"
+        fp.errors.GraphFormatError, match=r"manifest\.json: splits: expected some of train, val, test"
     ):
         fp.open_partition(folder)
 
@@ -296,5 +298,5 @@ def test_a_directory_that_lacks_a_part(folder):
     shutil.rmtree(folder / "part-00001")
     parts = fp.open_partition(folder).parts
     everything(parts[0])
-    with pytest.raises(fp.GraphFormatError, match=r"part-00001/part\.json is missing"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"part-00001/part\.json is missing"):
         parts[1]

@@ -52,5 +52,5 @@ def test_every_value_of_an_export_to_dgl_is_checked(tmp_path):
     config.write_text(json.dumps(content))
     check_all(config, lambda: Export._read(config, {}).parts, ("fastpart",))
     (tmp_path / "part1").symlink_to("/etc")
-    with pytest.raises(fp.GraphFormatError, match=r"part1/node_feats\.dgl: leads out of the export"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"part1/node_feats\.dgl: leads out of the export"):
         Export._read(config, {})

@@ -46,7 +46,7 @@ def test_what_is_empty_is_measured_and_predicted(tmp_path):
     assert fp.predict_traffic(stored, {"heard": [3, 3]}, 8).remote_rows == 0
     assert main(["verify", str(tmp_path / "parts")]) == 0
     stored.save_cache(0.5, fanouts=[2, 2])
-    with pytest.raises(fp.ParameterError, match="'venue' has no split 'train'"):
+    with pytest.raises(fp.errors.ParameterError, match="'venue' has no split 'train'"):
         fp.predict_traffic(stored, [2], input="venue")
 
 

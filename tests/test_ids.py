@@ -38,7 +38,7 @@ def frame(ids, records):
 
 def by_id(partition, graph):
     """Return the part of each id, as plain dicts have it."""
-    return dict(fp.restore(partition, graph=graph).select("id", "part").rows())
+    return dict(fp.store.restore(partition, graph=graph).select("id", "part").rows())
 
 
 @pytest.fixture(scope="module")
@@ -131,17 +131,19 @@ def test_each_type_follows_its_ids(tmp_path):
     before = {}
     for name in ("paper", "author"):
         of = {each.name: each for each in old.types}[name]
-        table = fp.restore(p.assignment[of.range.start : of.range.stop], graph=old, of_type=name)
+        table = fp.store.restore(p.assignment[of.range.start : of.range.stop], graph=old, of_type=name)
         before |= {(name, each): part for each, part in table.rows()}
     p.save(tmp_path / "parts")
     new = fp.ingest(typed(papers, authors, cites, writes), tmp_path / "g")
     q = fp.update(new, tmp_path / "parts", moves=0, balance=1.5)
     for each in new.types:
-        table = fp.restore(q.assignment[each.range.start : each.range.stop], graph=new, of_type=each.name)
+        table = fp.store.restore(
+            q.assignment[each.range.start : each.range.stop], graph=new, of_type=each.name
+        )
         known = [(part, before[each.name, id]) for id, part in table.rows() if (each.name, id) in before]
         assert len(known) == (100 if each.name == "paper" else 50)
         assert all(part == old_part for part, old_part in known)
-    with pytest.raises(fp.EdgeFileChangedError, match="its directory was replaced"):
+    with pytest.raises(fp.errors.EdgeFileChangedError, match="its directory was replaced"):
         fp.update(new, p)  # the directory of its graph has other ids now
 
 
@@ -150,19 +152,21 @@ def test_graphs_that_cannot_be_matched(users, tmp_path):
     graph, plain = fp.open_graph(frame(ids, records)), fp.open_graph(records, num_vertices=N)
     p = fp.partition(graph, 2)
     assert fp.update(graph, p).parameters["moved"] == 0
-    with pytest.raises(fp.ParameterError, match=r"the vertices of the partition have ids\. Open a newer"):
+    with pytest.raises(
+        fp.errors.ParameterError, match=r"the vertices of the partition have ids\. Open a newer"
+    ):
         fp.update(plain, p)
     np.save(tmp_path / "p.npy", p.assignment)
     for start in (p.assignment, tmp_path / "p.npy"):
         with pytest.raises(
-            fp.ParameterError, match=r"does not say which ids its rows are of\. Pass a partition dir"
+            fp.errors.ParameterError, match=r"does not say which ids its rows are of\. Pass a partition dir"
         ):
             fp.update(graph, start)
     others = fp.open_graph(pl.DataFrame({"source": ["x", "y"], "target": ["y", "z"]}))
-    with pytest.raises(fp.ParameterError, match="none of its ids is an id of the partition"):
+    with pytest.raises(fp.errors.ParameterError, match="none of its ids is an id of the partition"):
         fp.update(others, p)
     numbers = fp.open_graph(pl.DataFrame({"source": [5, 900], "target": [900, 10**12]}), relabel=True)
-    with pytest.raises(fp.ParameterError, match="are Int64, those of the partition String"):
+    with pytest.raises(fp.errors.ParameterError, match="are Int64, those of the partition String"):
         fp.update(numbers, p)
 
 
@@ -197,7 +201,7 @@ def test_a_damaged_list_of_ids_is_refused(users, tmp_path, ids, text):
     fp.partition(graph, 2).save(tmp_path / "parts")
     file = tmp_path / "parts" / "manifest.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"ids": ids}))
-    with pytest.raises(fp.GraphFormatError, match=text):
+    with pytest.raises(fp.errors.GraphFormatError, match=text):
         fp.update(fp.open_graph(frame(table, records[:60])), tmp_path / "parts")
 
 
@@ -313,7 +317,7 @@ def test_splits_list_ids(graph):
 def test_series_of_text_are_classes(graph):
     pandas = pytest.importorskip("pandas")
     topics = ["b", "a", "c", "a"]
-    with pytest.warns(fp.GraphWarning, match=r"labels: the vertices of the graph have ids"):
+    with pytest.warns(fp.errors.GraphWarning, match=r"labels: the vertices of the graph have ids"):
         assert labels_of(pl.Series(topics), 4, graph._id_tables).tolist() == [1, 0, 2, 0]
     for series in (pandas.Series(topics), pandas.Series(topics, dtype="category"), np.array(topics), topics):
         assert labels_of(series, 4).tolist() == [1, 0, 2, 0]
@@ -333,7 +337,7 @@ def test_series_of_text_are_classes(graph):
 )
 def test_rows_without_ids_are_taken_in_order_with_a_note(graph, tmp_path, given, n):
     with pytest.warns(
-        fp.GraphWarning, match=r'fp\.restore\(p, graph=graph\)\["id"\] lists the ids'
+        fp.errors.GraphWarning, match=r'fp\.restore\(p, graph=graph\)\["id"\] lists the ids'
     ) as warned:
         saved(graph, tmp_path, **given)
     assert len([each for each in warned if "have ids" in str(each.message)]) == n
@@ -383,7 +387,7 @@ def test_what_cannot_be_matched(graph, tmp_path, name, given, text):
 
 
 def test_weights_need_a_row_for_each_vertex(graph):
-    with pytest.raises(fp.ParameterError, match=r"balance_on: the frame: the vertex 'bob' has no row"):
+    with pytest.raises(fp.errors.ParameterError, match=r"balance_on: the frame: the vertex 'bob' has no row"):
         fp.multilevel(graph, 2, balance_on=pl.DataFrame({"user": PEOPLE[:3], "w": [1, 2, 3]}))
 
 
@@ -417,7 +421,7 @@ def test_the_shell_matches_files(graph, tmp_path, capsys, monkeypatch):
     for part in p.parts:
         assert part.features[:, 0].tolist() == (10 * part.inner).tolist()
     np.save("x.npy", np.ones((4, 1)))
-    warnings.simplefilter("always", fp.GraphWarning)  # -q above has turned it off
+    warnings.simplefilter("always", fp.errors.GraphWarning)  # -q above has turned it off
     assert (
         main(["partition", "edges.csv", "-k", "2", "-o", "parts", "--features", "x.npy", "--overwrite"]) == 0
     )
@@ -436,7 +440,7 @@ def test_partitions_are_paths_wherever_they_are_objects(tmp_path):
     np.save(tmp_path / "e.npy", np.array([0, 0, 1, 1], np.uint8))
     file, array = tmp_path / "p.npy", fp.VertexPartition(parts, 2)
     assert fp.evaluate(square, file).summary.equals(fp.evaluate(square, array).summary)
-    assert fp.expected_cut(square, file, 1.0) == fp.expected_cut(square, parts, 1.0)
+    assert fp.algorithms.expected_cut(square, file, 1.0) == fp.algorithms.expected_cut(square, parts, 1.0)
     assert fp.home_parts(square, tmp_path / "e.npy") == fp.home_parts(
         square, fp.EdgePartition([0, 0, 1, 1], 2)
     )
@@ -455,7 +459,7 @@ def test_an_empty_last_part_counts_if_k_says_so(caplog):
     assert "k: 2, the largest part + 1" in caplog.messages[-1]
     said = fp.evaluate(square, [0, 0, 1, 1], k=3).summary
     assert (said["k"].item(), said["vertex_balance"].item()) == (3, 1.5)
-    with pytest.raises(fp.ParameterError, match="k: 3, but the partition has 2 parts"):
+    with pytest.raises(fp.errors.ParameterError, match="k: 3, but the partition has 2 parts"):
         fp.evaluate(square, fp.VertexPartition([0, 0, 1, 1], 2), k=3)
 
 
@@ -466,7 +470,7 @@ def test_parts_in_a_table_go_by_id(graph, tmp_path):
     for each in (table, tmp_path / "p.csv"):
         assert fp.evaluate(graph, each).parts.equals(expected)
     assert fp.edges_of(graph, table) == fp.edges_of(graph, fp.VertexPartition([0, 0, 1, 1], 2))
-    with pytest.warns(fp.GraphWarning, match=r"partition: the vertices of the graph have ids"):
+    with pytest.warns(fp.errors.GraphWarning, match=r"partition: the vertices of the graph have ids"):
         fp.evaluate(graph, [0, 0, 1, 1])
 
 
@@ -486,7 +490,7 @@ def test_a_remedy_is_named_only_where_it_helps():
 @pytest.mark.torch
 def test_an_open_partition_is_trained_on(graph, tmp_path):
     p = fp.VertexPartition([0, 0, 1, 1], 2)
-    with pytest.raises(fp.ParameterError, match=r"source: the partition is in memory.*p\.save\(DIR"):
+    with pytest.raises(fp.errors.ParameterError, match=r"source: the partition is in memory.*p\.save\(DIR"):
         fp.train.full(p)
     labels = pl.DataFrame({"user": PEOPLE, "topic": ["b", "a", "b", "a"]})
     features = pl.DataFrame({"user": PEOPLE, "x": [1.0, 0, 1, 0]})

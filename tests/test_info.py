@@ -67,7 +67,7 @@ def test_memory_is_what_the_partitioner_asks_for():
     edges = np.array([[0, 999_999]], np.uint32)
     needed = fp.info(edges)["memory"]["spring"]
     assert 32 * 10**6 + (8 << 20) < needed < 33 * 10**6 + (8 << 20)
-    with pytest.raises(fp.MemoryBudgetError, match=r"needs 40\.4 MB"):
+    with pytest.raises(fp.errors.MemoryBudgetError, match=r"needs 40\.4 MB"):
         fp.spring(edges, k=64, memory_limit=needed - 1)
     assert len(fp.spring(edges, k=64, memory_limit=needed)) == 10**6
     assert fp.info(edges, k=8)["memory"]["refine"] == 72 * 10**6 + 128 * 8
@@ -95,7 +95,7 @@ def test_plans_say_what_each_memory_limit_leads_to(tmp_path, caplog):
         assert made.costs["read"] is None or made.costs["read"] >= 0
         del made  # and its graph, whose adjacency may lie in files
     assert fp.info(graph, k=512)["memory"]["spring"] > fp.info(graph, k=8)["memory"]["spring"]
-    with pytest.raises(fp.ParameterError, match="k"):
+    with pytest.raises(fp.errors.ParameterError, match="k"):
         fp.info(graph, k=0)
 
 
@@ -224,13 +224,13 @@ def test_every_public_name_is_there_and_documented():
 @pytest.mark.parametrize(
     ("error", "bases"),
     [
-        (fp.GraphFormatError, (fp.FastpartError, ValueError)),
-        (fp.ParameterError, (fp.FastpartError, ValueError)),
-        (fp.CapacityError, (fp.FastpartError, ValueError)),
-        (fp.MemoryBudgetError, (fp.FastpartError, MemoryError)),
-        (fp.EdgeFileChangedError, (fp.FastpartError, OSError)),
-        (fp.InternalError, (RuntimeError,)),
-        (fp.CapacityWarning, (UserWarning,)),
+        (fp.errors.GraphFormatError, (fp.FastpartError, ValueError)),
+        (fp.errors.ParameterError, (fp.FastpartError, ValueError)),
+        (fp.errors.CapacityError, (fp.FastpartError, ValueError)),
+        (fp.errors.MemoryBudgetError, (fp.FastpartError, MemoryError)),
+        (fp.errors.EdgeFileChangedError, (fp.FastpartError, OSError)),
+        (fp.errors.InternalError, (RuntimeError,)),
+        (fp.errors.CapacityWarning, (UserWarning,)),
     ],
 )
 def test_families_of_errors(error, bases):

@@ -165,7 +165,7 @@ def test_columns_stay_with_their_records_where_others_are_dropped(tmp_path_facto
 @pytest.mark.parametrize("sizes", [(None, None), (2, 64)])
 def test_the_first_undeclared_end_is_named(tmp_path, sizes):
     schema = plain(tmp_path, ["a", "b"], [("a", "b"), ("b", "a"), ("a", "zz"), ("yy", "xx"), ("a", "a")])
-    with small(*sizes), pytest.raises(fp.GraphFormatError) as error:
+    with small(*sizes), pytest.raises(fp.errors.GraphFormatError) as error:
         ingest(schema, tmp_path / "graph")
     text = str(error.value)
     assert "e: 2 records name a vertex that no table declares" in text
@@ -177,20 +177,23 @@ def test_the_first_undeclared_end_is_named(tmp_path, sizes):
 @pytest.mark.parametrize("sizes", [(None, None), (2, 64)])
 def test_a_null_end_is_named(tmp_path, sizes):
     schema = plain(tmp_path, ["a", "b"], [("a", "b"), ("b", None)])
-    with small(*sizes), pytest.raises(fp.GraphFormatError, match=r"000\.parquet: row 1: an id is null"):
+    with (
+        small(*sizes),
+        pytest.raises(fp.errors.GraphFormatError, match=r"000\.parquet: row 1: an id is null"),
+    ):
         ingest(schema, tmp_path / "graph")
 
 
 def test_a_null_id_is_named(tmp_path):
     schema = plain(tmp_path, ["a", None, "b"], [])
-    with pytest.raises(fp.GraphFormatError, match=r"000\.parquet: row 1: column 'id': the id is null"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"000\.parquet: row 1: column 'id': the id is null"):
         ingest(schema, tmp_path / "graph")
 
 
 def test_duplicates_are_named_with_both_rows(tmp_path):
     schema = plain(tmp_path, ["c", "a", "b"], [("a", "b")])
     pl.DataFrame({"id": ["d", "a"]}).write_parquet(tmp_path / "v" / "001.parquet")
-    with pytest.raises(fp.GraphFormatError) as error:
+    with pytest.raises(fp.errors.GraphFormatError) as error:
         ingest(schema, tmp_path / "graph")
     text = str(error.value)
     assert "v: the id 'a' is in " in text
@@ -253,23 +256,25 @@ def test_shards_are_the_same_graph(tmp_path, monkeypatch):
     assert opened == graph == whole
     assert opened.identify() == whole.identify()
     assert pickle.loads(pickle.dumps(opened)) == whole
-    assert np.array_equal(fp.hash(opened, k=3).assignment, fp.hash(whole, k=3).assignment)
-    assert fp.restore(np.arange(100), graph=opened).height == 100
-    with pytest.raises(fp.ParameterError, match=r"num_vertices: .* says it by itself"):
+    assert np.array_equal(
+        fp.algorithms.hash(opened, k=3).assignment, fp.algorithms.hash(whole, k=3).assignment
+    )
+    assert fp.store.restore(np.arange(100), graph=opened).height == 100
+    with pytest.raises(fp.errors.ParameterError, match=r"num_vertices: .* says it by itself"):
         fp.open_graph(tmp_path / "graph", num_vertices=100)
     os.truncate(tmp_path / "graph" / names[2], 64)
     with pytest.raises(
-        fp.GraphFormatError, match=r"its files hold [\d,]+ records, but its sidecar says 1,000"
+        fp.errors.GraphFormatError, match=r"its files hold [\d,]+ records, but its sidecar says 1,000"
     ):
         fp.open_graph(tmp_path / "graph")
     (tmp_path / "graph" / names[2]).unlink()
-    with pytest.raises(fp.GraphFormatError, match=rf"without {names[2]}\. Ingest again"):
+    with pytest.raises(fp.errors.GraphFormatError, match=rf"without {names[2]}\. Ingest again"):
         fp.open_graph(tmp_path / "graph")
 
 
 def test_too_little_memory_is_refused_at_once(tmp_path):
     schema = plain(tmp_path, ["a"], [("a", "a")])
-    with pytest.raises(fp.MemoryBudgetError, match=r"ingest needs 4\d\d MB of memory with 2 threads"):
+    with pytest.raises(fp.errors.MemoryBudgetError, match=r"ingest needs 4\d\d MB of memory with 2 threads"):
         ingest(schema, tmp_path / "graph", memory_limit="200M", threads=2)
     assert sorted(os.listdir(tmp_path)) == ["e", "v"]
 

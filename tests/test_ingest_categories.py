@@ -231,14 +231,14 @@ def test_a_fill_value_that_fills_nothing_is_not_said(tmp_path, caplog):
 
 def test_vocabularies_that_are_refused(tmp_path):
     schema = shop(tmp_path / "in")
-    with pytest.raises(fp.ParameterError, match=r"vocabulary: .*in is no graph directory"):
+    with pytest.raises(fp.errors.ParameterError, match=r"vocabulary: .*in is no graph directory"):
         fp.ingest(schema, tmp_path / "graph", vocabulary=tmp_path / "in")
-    with pytest.raises(fp.ParameterError, match="vocabulary: it was opened from numbers"):
+    with pytest.raises(fp.errors.ParameterError, match="vocabulary: it was opened from numbers"):
         fp.ingest(schema, tmp_path / "graph", vocabulary=fp.open_graph(np.array([[0, 1]])))
     earlier = fp.ingest(schema, tmp_path / "earlier")
     numbers = USERS.with_columns(y=pl.Series([0, 1, 0]))
     with pytest.raises(
-        fp.GraphFormatError, match=r"names for the classes of column 'y', which now holds Int64"
+        fp.errors.GraphFormatError, match=r"names for the classes of column 'y', which now holds Int64"
     ):
         fp.ingest(shop(tmp_path / "in", numbers), tmp_path / "graph", vocabulary=earlier)
     file = tmp_path / "earlier/types/user/categories.json"
@@ -250,7 +250,7 @@ def test_vocabularies_that_are_refused(tmp_path):
         ('{"c": {"values": ["1", 1]}}', "'c': a value is there twice"),
     ):
         file.write_text(content)
-        with pytest.raises(fp.GraphFormatError, match=f"categories.json: {said}"):
+        with pytest.raises(fp.errors.GraphFormatError, match=f"categories.json: {said}"):
             fp.ingest(schema, tmp_path / "graph", vocabulary=earlier)
     assert not (tmp_path / "graph").exists()
 
@@ -258,7 +258,7 @@ def test_vocabularies_that_are_refused(tmp_path):
 def test_many_values_are_refused_with_a_remedy_that_works(tmp_path):
     frame = pl.DataFrame({"c": [f"{each}" for each in range(1025)]})
     with pytest.raises(
-        fp.CapacityError,
+        fp.errors.CapacityError,
         match=r"column 'c': 1,025 values are too many for `as: onehot`, which takes 1,024.*0.00421 GB.*"
         r"`\{column: c, as: embedding\}`",
     ):
@@ -306,7 +306,7 @@ def test_learned_rows_that_cannot_be_are_refused(tmp_path, make, entry, said):
 def test_many_learned_rows_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(features, "MOST_EMBEDDED", 2)
     with pytest.raises(
-        fp.CapacityError, match=r"3 values are too many for `as: embedding`.*Make them a type"
+        fp.errors.CapacityError, match=r"3 values are too many for `as: embedding`.*Make them a type"
     ):
         simple(tmp_path, pl.DataFrame({"c": ["a", "b", "c"]}), features=[{"column": "c", "as": "embedding"}])
 
@@ -316,7 +316,7 @@ def test_codes_of_no_category_are_refused_when_saved(tmp_path):
     np.save(out / "features.npy", np.array([[0], [4]], np.float32))
     partition = fp.VertexPartition([0, 1], k=2)
     with pytest.raises(
-        fp.ParameterError, match=r"features: row 1 holds 4\.0 in column .c., which is the code of no"
+        fp.errors.ParameterError, match=r"features: row 1 holds 4\.0 in column .c., which is the code of no"
     ):
         partition.save(tmp_path / "parts", graph=[[0, 1]], features=out / "features.npy")
 

@@ -98,7 +98,7 @@ def test_refusals(tmp_path, values, entry, message):
 def test_files_that_do_not_go_together(tmp_path, one, other, entry, message):
     table = reader(tmp_path, [pl.DataFrame({"x": one}), pl.DataFrame({"x": other})])
     parts = [np.array([0], np.uint32), np.array([1], np.uint32)]
-    with pytest.raises(fp.GraphFormatError, match=message):
+    with pytest.raises(fp.errors.GraphFormatError, match=message):
         ingested(lambda: vertices_of(table, 2, **entry), tmp_path, table, parts)
 
 
@@ -109,7 +109,7 @@ def test_a_file_that_changed_after_the_survey(tmp_path):
     surveys = [columns.survey(0)]
     columns = vertices_of(reader(tmp_path, [pl.DataFrame({"x": ["a", "c"]})]), 2, label="x")
     columns.begin(tmp_path / "out", surveys)
-    with pytest.raises(fp.GraphFormatError, match=r"row 1, column 'x': 'c' is new. The file changed"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"row 1, column 'x': 'c' is new. The file changed"):
         columns.write(tmp_path / "out", 0, np.arange(2, dtype=np.uint32), 0, 2)
 
 
@@ -125,7 +125,7 @@ def test_text_files(tmp_path):
     assert np.load(out / "times.npy").tolist() == [18263, UNKNOWN]
     assert told["features"]["columns"][0]["filled"] == 1
     both = open_table("vertices.paper", [tmp_path / "a.csv", tmp_path / "b.csv"])
-    with pytest.raises(fp.GraphFormatError, match=r"b.csv: line 2, column 'x': 'oops' is no number"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"b.csv: line 2, column 'x': 'oops' is no number"):
         ingested(lambda: vertices_of(both, 3, **entry), tmp_path, both, [*parts, np.array([2], np.uint32)])
 
 

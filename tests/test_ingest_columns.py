@@ -306,7 +306,7 @@ def test_records(tmp_path):
     assert told["weights"] == {"column": "w"}
     again = make()
     again.begin(tmp_path / "other", surveys)
-    with pytest.raises(fp.GraphFormatError, match=r"row 2, column 'w': the weight is missing"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"row 2, column 'w': the weight is missing"):
         again.write(tmp_path / "other", 0, 0, None, 0, 4)
 
 

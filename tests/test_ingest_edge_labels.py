@@ -309,7 +309,7 @@ def test_a_relation_without_a_record_in_train_is_warned_of(tmp_path):
     columns = records_of(table, 1, split="fold")
     columns.begin(tmp_path / "out", [{}])
     columns.write(tmp_path / "out", 0, 0, None, 0, 1)
-    with pytest.warns(fp.GraphWarning, match="cites: no record is in the split train"):
+    with pytest.warns(fp.errors.GraphWarning, match="cites: no record is in the split train"):
         assert columns.finish(tmp_path / "out", [{}])["split"] == {"column": "fold", "train": 0, "test": 1}
 
 
@@ -318,12 +318,12 @@ def test_a_relation_without_a_record_in_train_is_warned_of(tmp_path):
 
 def test_results_of_records_come_back_with_the_ids_of_both_ends(shop, tmp_path, monkeypatch):
     graph = fp.ingest(shop, tmp_path / "graph")
-    table = fp.restore([3, 1, 4, 1], graph=graph, of_relation="rates")
+    table = fp.store.restore([3, 1, 4, 1], graph=graph, of_relation="rates")
     expected = [("u1", 20, 3), ("u0", 10, 1), ("u2", 10, 4), ("u0", 20, 1)]
     assert (table.columns, table.rows()) == (["source", "target", "value"], expected)
     assert table.schema["target"] == pl.Int64
     monkeypatch.setattr("fastpart.store.restoring._ROWS", 3)
-    out = fp.restore([3, 1, 4, 1], tmp_path / "out.parquet", graph=graph, of_relation="rates")
+    out = fp.store.restore([3, 1, 4, 1], tmp_path / "out.parquet", graph=graph, of_relation="rates")
     assert pl.read_parquet(out).equals(table)
     np.save(tmp_path / "knows.npy", np.array([[0.5, 1], [2, 3]], np.float32))
     given = ["--graph", str(tmp_path / "graph"), "--of-relation", "knows", "-o", str(tmp_path / "k.parquet")]
@@ -335,8 +335,8 @@ def test_results_of_records_come_back_with_the_ids_of_both_ends(shop, tmp_path, 
         ({"of_relation": "knows"}, "result: 4 rows, but .* has 2 records of 'knows'"),
         ({"of_relation": "rates", "column": "target"}, "column: the table has a column 'target' of its own"),
     ):
-        with pytest.raises(fp.ParameterError, match=message):
-            fp.restore([3, 1, 4, 1], graph=graph, **given)
+        with pytest.raises(fp.errors.ParameterError, match=message):
+            fp.store.restore([3, 1, 4, 1], graph=graph, **given)
 
 
 def test_shards_have_the_same_records(shop, tmp_path, monkeypatch):
@@ -344,14 +344,14 @@ def test_shards_have_the_same_records(shop, tmp_path, monkeypatch):
     whole = fp.ingest(shop, tmp_path / "whole")
     cut = fp.ingest(shop, tmp_path / "cut", shards=3)
     for name, values in (("rates", [3, 1, 4, 1]), ("knows", [7, 8])):
-        tables = [fp.restore(values, graph=graph, of_relation=name) for graph in (whole, cut)]
+        tables = [fp.store.restore(values, graph=graph, of_relation=name) for graph in (whole, cut)]
         assert tables[0].equals(tables[1])
     (tmp_path / "cut" / "edges-00002.bin").write_bytes(bytes(8))
-    with pytest.raises(fp.GraphFormatError, match=r"a record of rates has a source that is no user"):
-        fp.restore([3, 1, 4, 1], graph=tmp_path / "cut", of_relation="rates")
+    with pytest.raises(fp.errors.GraphFormatError, match=r"a record of rates has a source that is no user"):
+        fp.store.restore([3, 1, 4, 1], graph=tmp_path / "cut", of_relation="rates")
     (tmp_path / "cut" / "edges-00002.bin").write_bytes(b"")
-    with pytest.raises(fp.GraphFormatError, match=r"rates has 4 records, but there are 2"):
-        fp.restore([3, 1, 4, 1], graph=tmp_path / "cut", of_relation="rates")
+    with pytest.raises(fp.errors.GraphFormatError, match=r"rates has 4 records, but there are 2"):
+        fp.store.restore([3, 1, 4, 1], graph=tmp_path / "cut", of_relation="rates")
 
 
 @pytest.mark.torch
@@ -390,7 +390,9 @@ def test_from_tables_to_predictions_of_edges(tmp_path, monkeypatch, capsys):
     assert again.equals(table)
     given["relations"]["more"] = given["relations"]["e"]
     several = fp.ingest(given, "several")
-    with pytest.raises(fp.ParameterError, match="restore: several has several relations, and the model was"):
+    with pytest.raises(
+        fp.errors.ParameterError, match="restore: several has several relations, and the model was"
+    ):
         trained.predict("parts", restore=several)
-    with pytest.raises(fp.ParameterError, match="restore: takes all edges"):
+    with pytest.raises(fp.errors.ParameterError, match="restore: takes all edges"):
         trained.predict("parts", edges=[1], restore="graph")

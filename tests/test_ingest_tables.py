@@ -480,7 +480,7 @@ def test_missing_extras_are_named(tmp_path, module, extra, files):
         "from fastpart.graphs.ingest.tables import open_table\n"
         "import fastpart\n"
         f"try: open_table('vertices.paper', {files!r}, root={str(tmp_path)!r})\n"
-        "except fastpart.ParameterError as error: print(error)"
+        "except fastpart.errors.ParameterError as error: print(error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert f"pip install 'fastpart[{extra}]'" in done.stdout, done.stderr

@@ -117,7 +117,7 @@ def test_a_single_process_is_alone(environment, launcher):
 )
 def test_variables_that_contradict_each_other_are_refused(environment, variables, text):
     environment(variables)
-    with pytest.raises(fp.ParameterError, match=f"^{text}"):
+    with pytest.raises(fp.errors.ParameterError, match=f"^{text}"):
         found()
 
 
@@ -172,7 +172,7 @@ def test_a_process_group_is_recognised_if_it_has_several_processes(environment, 
 def test_a_process_group_with_another_backend_is_refused(monkeypatch, device, backends, needed):
     monkeypatch.setattr(torch.distributed, "get_backend_config", lambda: backends)
     with pytest.raises(
-        fp.ParameterError, match=f"^device: '{device}' needs .* init_process_group.'{needed}'"
+        fp.errors.ParameterError, match=f"^device: '{device}' needs .* init_process_group.'{needed}'"
     ):
         launch._refuse_backend(device)
 
@@ -182,7 +182,7 @@ def test_what_is_asked_of_ranks(environment, tmp_path):
     environment(slurm(0))
     leave_out = r"^under srun \(Slurm\), leave out workers= .* and pass out="
     for given in ({"out": tmp_path / "out", "workers": 2}, {}):
-        with pytest.raises(fp.ParameterError, match=leave_out):
+        with pytest.raises(fp.errors.ParameterError, match=leave_out):
             fp.train.sampled(parts, epochs=1, threads=1, **given)
     address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
     mpi = {"PMI_RANK": "0", "PMI_SIZE": "2"}
@@ -191,12 +191,12 @@ def test_what_is_asked_of_ranks(environment, tmp_path):
         environment(started | there)
         named = " and ".join(missing or address)
         with pytest.raises(
-            fp.ParameterError, match=rf"^{named}: .* 2 processes of (MPI|srun .*), .* rank 0\. Set"
+            fp.errors.ParameterError, match=rf"^{named}: .* 2 processes of (MPI|srun .*), .* rank 0\. Set"
         ):
             fp.train.sampled(parts, epochs=1, threads=1, out=tmp_path / "out")
     environment(slurm(0))
     with pytest.raises(
-        fp.ParameterError, match=r"^workers: .* of 2 processes of srun .* distdgl in a single"
+        fp.errors.ParameterError, match=r"^workers: .* of 2 processes of srun .* distdgl in a single"
     ):
         fp.train.distdgl(parts, epochs=1, threads=1)
     assert not (tmp_path / "out").exists()

@@ -18,7 +18,7 @@ graphs
 machines
 datasets, generate, partitions
 measures
-store
+algorithms, store, typing
 export, loading
 compat, report, pyg
 train

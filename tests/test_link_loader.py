@@ -265,19 +265,19 @@ def test_a_cache_and_resident_rows_change_nothing():
         (
             "val2",
             {},
-            fp.ParameterError,
+            fp.errors.ParameterError,
             "edges: the directory has no edge split 'val2'. It has 'train', 'val', 'test'",
         ),
-        ([[0, 99]], {}, fp.ParameterError, r"edges: \[0, 99\] is not between 0 and 59"),
-        ([[4, 4]], {}, fp.ParameterError, r"edges: \[4, 4\] is a loop"),
-        ([[4, 5], [1, 2], [4, 5]], {}, fp.ParameterError, r"edges: \[4, 5\] occurs more than once"),
+        ([[0, 99]], {}, fp.errors.ParameterError, r"edges: \[0, 99\] is not between 0 and 59"),
+        ([[4, 4]], {}, fp.errors.ParameterError, r"edges: \[4, 4\] is a loop"),
+        ([[4, 5], [1, 2], [4, 5]], {}, fp.errors.ParameterError, r"edges: \[4, 5\] occurs more than once"),
         ([1, 2], {}, TypeError, "edges: expected 'train', 'val', 'test' or pairs of ids"),
-        ("train", {"negatives": "hard"}, fp.ParameterError, "negatives: unknown value 'hard'"),
-        ("train", {"num_negatives": -1}, fp.ParameterError, "num_negatives: -1"),
+        ("train", {"negatives": "hard"}, fp.errors.ParameterError, "negatives: unknown value 'hard'"),
+        ("train", {"num_negatives": -1}, fp.errors.ParameterError, "num_negatives: -1"),
         (
             "train",
             {"hard_negatives": [[0, 60]]},
-            fp.ParameterError,
+            fp.errors.ParameterError,
             r"hard_negatives: \[0, 60\] is not between",
         ),
         ("train", {"hard_negatives": [0]}, TypeError, "hard_negatives: expected pairs of ids"),
@@ -292,9 +292,11 @@ def test_directories_that_have_no_splits_or_no_negatives(tmp_path):
     p = fp.VertexPartition([0, 1], 2)
     p.save(tmp_path / "parts", graph=np.array([[0, 1], [1, 0]]))
     opened = fp.open_partition(tmp_path / "parts")
-    with pytest.raises(fp.ParameterError, match=r"It has none\. Split the edges with split_edges before"):
+    with pytest.raises(
+        fp.errors.ParameterError, match=r"It has none\. Split the edges with split_edges before"
+    ):
         opened.link_loader(fanouts=[1], num_negatives=0)
-    with pytest.raises(fp.ParameterError, match="num_negatives: 2 vertices have no negatives"):
+    with pytest.raises(fp.errors.ParameterError, match="num_negatives: 2 vertices have no negatives"):
         opened.link_loader([[0, 1]], fanouts=[1])
 
 

@@ -33,7 +33,7 @@ def test_it_names_every_page_and_every_partitioner():
 
 def test_it_has_no_parameters_that_every_call_has():
     calls = dict(llms.functions())
-    assert calls["fp.dbh(graph, k, seed, out)"]
+    assert calls["fp.algorithms.dbh(graph, k, seed, out)"]
     assert not [call for call in calls if "memory_limit" in call]
 
 

@@ -303,7 +303,7 @@ def test_old_directories_give_the_same_batches(tmp_path):
 
 def test_rows_that_were_not_saved_are_none(tmp_path):
     graph, _ = attributed()
-    fp.hash(graph, 2).save(tmp_path / "parts", graph=graph)
+    fp.algorithms.hash(graph, 2).save(tmp_path / "parts", graph=graph)
     (batch,) = fp.open_partition(tmp_path / "parts").loader(np.arange(300), fanouts=[2])
     assert batch.x is batch.y is batch.edge_attr is None
     (batch,) = stored(tmp_path / "more", 2).loader([7, 3], fanouts=[2], edge_ids=False)
@@ -314,7 +314,7 @@ def test_rows_that_were_not_saved_are_none(tmp_path):
 def test_labels_of_several_classes(tmp_path):
     graph, rows = attributed()
     rows["labels"] = (np.random.default_rng(0).random((300, 4)) < 0.5).astype(np.uint8)
-    fp.hash(graph, 3).save(tmp_path / "parts", **rows)
+    fp.algorithms.hash(graph, 3).save(tmp_path / "parts", **rows)
     (batch,) = fp.open_partition(tmp_path / "parts").loader(fanouts=[2])
     assert batch.y.dtype == torch.uint8
     np.testing.assert_array_equal(batch.y, rows["labels"][batch.n_id[: batch.batch_size]])
@@ -339,22 +339,22 @@ def test_devices_and_pickles(parts):
     ("arguments", "error", "text"),
     [
         ({"fanouts": 3}, TypeError, "fanouts: expected a list"),
-        ({"fanouts": [-2]}, fp.ParameterError, "fanouts: -2"),
+        ({"fanouts": [-2]}, fp.errors.ParameterError, "fanouts: -2"),
         ({"fanouts": [1.5]}, TypeError, "fanouts"),
-        ({"batch_size": 0}, fp.ParameterError, "batch_size: 0"),
-        ({"seed": -1}, fp.ParameterError, "seed: -1"),
-        ({"rank": 1}, fp.ParameterError, "rank, world_size: pass both"),
-        ({"rank": 2, "world_size": 2}, fp.ParameterError, "rank: 2"),
-        ({"sampling": "best"}, fp.ParameterError, "sampling: unknown value 'best'"),
-        ({"sampling": "weighted"}, fp.ParameterError, "weights"),
-        ({"weights": np.ones(3), "sampling": "weighted"}, fp.ParameterError, r"weights: .*\(2000,\)"),
-        ({"weights": np.ones(2000)}, fp.ParameterError, "weights"),
-        ({"vertices": "trian"}, fp.ParameterError, "no split 'trian'. It has 'train', 'val', 'test'"),
-        ({"vertices": [300]}, fp.ParameterError, "vertices: 300 is not between 0 and 299"),
-        ({"vertices": [5, 5]}, fp.ParameterError, "vertices: 5 occurs more than once"),
+        ({"batch_size": 0}, fp.errors.ParameterError, "batch_size: 0"),
+        ({"seed": -1}, fp.errors.ParameterError, "seed: -1"),
+        ({"rank": 1}, fp.errors.ParameterError, "rank, world_size: pass both"),
+        ({"rank": 2, "world_size": 2}, fp.errors.ParameterError, "rank: 2"),
+        ({"sampling": "best"}, fp.errors.ParameterError, "sampling: unknown value 'best'"),
+        ({"sampling": "weighted"}, fp.errors.ParameterError, "weights"),
+        ({"weights": np.ones(3), "sampling": "weighted"}, fp.errors.ParameterError, r"weights: .*\(2000,\)"),
+        ({"weights": np.ones(2000)}, fp.errors.ParameterError, "weights"),
+        ({"vertices": "trian"}, fp.errors.ParameterError, "no split 'trian'. It has 'train', 'val', 'test'"),
+        ({"vertices": [300]}, fp.errors.ParameterError, "vertices: 300 is not between 0 and 299"),
+        ({"vertices": [5, 5]}, fp.errors.ParameterError, "vertices: 5 occurs more than once"),
         ({"vertices": [0.5]}, TypeError, "vertices: expected"),
-        ({"ahead": -1}, fp.ParameterError, "ahead: -1"),
-        ({"threads": 0}, fp.ParameterError, "threads: 0"),
+        ({"ahead": -1}, fp.errors.ParameterError, "ahead: -1"),
+        ({"threads": 0}, fp.errors.ParameterError, "threads: 0"),
         ({"merged": 1}, TypeError, "merged"),
         ({"shuffle": "no"}, TypeError, "shuffle"),
     ],
@@ -366,14 +366,14 @@ def test_refusals(parts, arguments, error, text):
 
 def test_partitions_without_edges_are_refused(tmp_path):
     graph, rows = attributed()
-    partition = fp.hash(graph, 2)
+    partition = fp.algorithms.hash(graph, 2)
     with pytest.raises(fp.FastpartError, match="the partition is in memory"):
         partition.loader(fanouts=[2])
     partition.save(tmp_path / "parts", halo_hops=0, **rows)
-    with pytest.raises(fp.ParameterError, match="lacks the edges between parts"):
+    with pytest.raises(fp.errors.ParameterError, match="lacks the edges between parts"):
         fp.open_partition(tmp_path / "parts").loader(fanouts=[2])
     partition.save(tmp_path / "parts", graph=graph, overwrite=True)
-    with pytest.raises(fp.ParameterError, match=r"no split 'train'\. It has none"):
+    with pytest.raises(fp.errors.ParameterError, match=r"no split 'train'\. It has none"):
         fp.open_partition(tmp_path / "parts").loader(fanouts=[2])
 
 
@@ -388,9 +388,9 @@ def test_in_edges_are_found_by_their_ids(tmp_path):
     np.testing.assert_array_equal(topology.edge_rows_of(targets, sample.e_id, m), sample.edge_rows)
     ids = np.concatenate([part.edge_ids for part in partition.parts])
     np.testing.assert_array_equal(ids[sample.edge_rows], sample.e_id)
-    with pytest.raises(fp.ParameterError, match=r"ids: the edge .* is no in-edge of the vertex"):
+    with pytest.raises(fp.errors.ParameterError, match=r"ids: the edge .* is no in-edge of the vertex"):
         topology.edge_rows_of(targets[:1], np.array([10**6]), m)
-    with pytest.raises(fp.ParameterError, match="ids: 2 for 1 targets"):
+    with pytest.raises(fp.errors.ParameterError, match="ids: 2 for 1 targets"):
         topology.edge_rows_of(targets[:1], sample.e_id[:2], m)
 
 

@@ -257,7 +257,7 @@ def test_a_loop_after_one_that_was_left_waits_for_slower_ranks(tmp_path):
 def test_messages_need_processes(tmp_path):
     _, rows = attributed()
     fp.VertexPartition(np.arange(300) % 2, 2).save(tmp_path / "parts", **rows)
-    with pytest.raises(fp.ParameterError, match=r"remote: .* needs the ranks of torch.distributed"):
+    with pytest.raises(fp.errors.ParameterError, match=r"remote: .* needs the ranks of torch.distributed"):
         fp.open_partition(tmp_path / "parts").loader(fanouts=[2], remote="messages")
 
 

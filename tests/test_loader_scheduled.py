@@ -136,14 +136,14 @@ def broken(parts, **wrong):
 )
 def test_broken_samples_are_refused(parts, wrong, message):
     loader = parts.loader(fanouts=[-1], batch_size=30, scheduled=True, neighbourhood=broken(parts, **wrong))
-    with pytest.raises(fp.ParameterError, match=f"^neighbourhood: .*{message}"):
+    with pytest.raises(fp.errors.ParameterError, match=f"^neighbourhood: .*{message}"):
         list(loader)
 
 
 def test_something_else_than_a_sample_is_refused(parts):
     for other in (None, 3, {"rows": []}):
         sampler = lambda seeds, epoch, step, other=other: other  # noqa: E731
-        with pytest.raises(fp.ParameterError, match="rows of the sample it returned"):
+        with pytest.raises(fp.errors.ParameterError, match="rows of the sample it returned"):
             list(parts.loader(fanouts=[-1], batch_size=30, scheduled=True, neighbourhood=sampler))
 
 
@@ -156,12 +156,12 @@ def test_samples_of_other_seeds_and_outside_are_refused(parts):
         return Sample(**{**vars(sample), "indices": sample.indices + len(sample.rows)})
 
     for sampler, message in ((other, "the first are not the seeds"), (outside, "a source is not one of the")):
-        with pytest.raises(fp.ParameterError, match=message):
+        with pytest.raises(fp.errors.ParameterError, match=message):
             list(parts.loader(fanouts=[-1], batch_size=30, scheduled=True, neighbourhood=sampler))
 
 
 def test_refusals(parts):
-    with pytest.raises(fp.ParameterError, match="they need scheduled=True"):
+    with pytest.raises(fp.errors.ParameterError, match="they need scheduled=True"):
         parts.loader(fanouts=[2], trace=Trace())
     with pytest.raises(TypeError, match="neighbourhood: expected a callable"):
         parts.loader(fanouts=[2], scheduled=True, neighbourhood=3)
@@ -333,7 +333,7 @@ def test_a_sampler_of_ones_own_over_types(typed):
 def test_broken_samples_over_types_are_refused(typed, wrong, message):
     sampler = own_over_types(typed, [[2] * 5], **wrong)
     loader = typed.loader(fanouts=[2], batch_size=30, scheduled=True, neighbourhood=sampler)
-    with pytest.raises(fp.ParameterError, match=f"^neighbourhood: .*{message}"):
+    with pytest.raises(fp.errors.ParameterError, match=f"^neighbourhood: .*{message}"):
         list(loader)
 
 
@@ -344,5 +344,5 @@ def test_samples_of_other_seeds_over_types_are_refused(typed):
         return of_core([each[::-1] for each in seeds], epoch, step)
 
     loader = typed.loader(fanouts=[2], batch_size=30, scheduled=True, neighbourhood=other)
-    with pytest.raises(fp.ParameterError, match="wrong rows of 'paper': the first are not the seeds"):
+    with pytest.raises(fp.errors.ParameterError, match="wrong rows of 'paper': the first are not the seeds"):
         list(loader)

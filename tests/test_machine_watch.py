@@ -70,6 +70,6 @@ def test_a_machine_that_leaves_without_the_word_has_failed(what):
         while watch.read(ours) == []:
             pass
 
-    with pytest.raises(fp.TrainingError, match=r"^machine 1 \(127.0.0.2\) failed or went silent"):
+    with pytest.raises(fp.errors.TrainingError, match=r"^machine 1 \(127.0.0.2\) failed or went silent"):
         read()
     watch.close()

@@ -110,7 +110,7 @@ def test_split_balances_and_label_skew_equal_the_oracles(drawn):
 
 
 # 30: what a partitioner makes covers the vertices, and its loads are the measured ones.
-@pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fastpart.errors.CapacityWarning")
 @given(edge_lists(40, 120), configs())
 def test_every_vertex_has_one_part_and_loads_and_caps_are_true(graph, config):
     n, edges = graph
@@ -255,11 +255,11 @@ def test_a_plain_array_is_a_vertex_partition(part):
 @pytest.mark.parametrize(
     ("part", "error", "text"),
     [
-        ([0, -1, 0, 0], fp.ParameterError, "vertex 1 has part -1"),
+        ([0, -1, 0, 0], fp.errors.ParameterError, "vertex 1 has part -1"),
         ([0.0, 1.0, 0.0, 0.0], TypeError, "float64"),
         ([[0, 0, 1, 1]], TypeError, "shape"),
         (["a", "b", "c", "d"], TypeError, "integers"),
-        ([0, 2**40, 0, 0], fp.ParameterError, "k: "),
+        ([0, 2**40, 0, 0], fp.errors.ParameterError, "k: "),
     ],
 )
 def test_arrays_that_are_no_partition_are_refused(part, error, text):
@@ -270,15 +270,15 @@ def test_arrays_that_are_no_partition_are_refused(part, error, text):
 # 46
 def test_partition_of_another_graph_is_refused():
     partition = fp.spring(PATH, k=2)
-    with pytest.raises(fp.GraphFormatError, match=r"another graph: its n is 4, the graph's is 6"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"another graph: its n is 4, the graph's is 6"):
         fp.evaluate(fp.open_graph(PATH, num_vertices=6), partition)
-    with pytest.raises(fp.GraphFormatError, match=r"another graph: its m is 3, the graph's is 2"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"another graph: its m is 3, the graph's is 2"):
         fp.evaluate(fp.open_graph(PATH[:2], num_vertices=4), partition)
-    with pytest.raises(fp.GraphFormatError, match="another graph: its checksum is"):
+    with pytest.raises(fp.errors.GraphFormatError, match="another graph: its checksum is"):
         fp.evaluate(PATH[:, ::-1], partition)
-    with pytest.raises(fp.GraphFormatError, match=r"it has 3 vertices, the graph has 4$"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"it has 3 vertices, the graph has 4$"):
         fp.evaluate(PATH, [0, 0, 1])
-    with pytest.raises(fp.GraphFormatError, match="it has 4 records, the graph has 3"):
+    with pytest.raises(fp.errors.GraphFormatError, match="it has 4 records, the graph has 3"):
         fp.evaluate(PATH, fp.EdgePartition([0, 0, 1, 1], 2))
 
 
@@ -331,21 +331,25 @@ def test_unlabelled_vertices_do_not_count(unlabelled):
 @pytest.mark.parametrize(
     ("labels", "error", "text"),
     [
-        ([0, 1, 0], fp.ParameterError, r"labels: 3 rows for 4 vertices\. Give one row"),
-        ([0, 1, 0.5, np.inf], fp.ParameterError, "labels: the target of vertex 3 is infinite"),
-        ([0, 1, np.inf, 1], fp.ParameterError, "labels: "),
-        (np.full((4, 2), 2), fp.ParameterError, r"labels: expected 0 and 1 in an array of shape \(4, 2\)"),
+        ([0, 1, 0], fp.errors.ParameterError, r"labels: 3 rows for 4 vertices\. Give one row"),
+        ([0, 1, 0.5, np.inf], fp.errors.ParameterError, "labels: the target of vertex 3 is infinite"),
+        ([0, 1, np.inf, 1], fp.errors.ParameterError, "labels: "),
         (
-            np.array([[0, np.nan]] * 4),
-            fp.ParameterError,
+            np.full((4, 2), 2),
+            fp.errors.ParameterError,
             r"labels: expected 0 and 1 in an array of shape \(4, 2\)",
         ),
-        (np.zeros((3, 2), bool), fp.ParameterError, r"labels: 3 rows for 4 vertices"),
-        (np.zeros((4, 0), bool), fp.ParameterError, r"labels: shape \(4, 0\)"),
-        (np.zeros((4, 2, 2)), fp.ParameterError, r"labels: shape \(4, 2, 2\)"),
+        (
+            np.array([[0, np.nan]] * 4),
+            fp.errors.ParameterError,
+            r"labels: expected 0 and 1 in an array of shape \(4, 2\)",
+        ),
+        (np.zeros((3, 2), bool), fp.errors.ParameterError, r"labels: 3 rows for 4 vertices"),
+        (np.zeros((4, 0), bool), fp.errors.ParameterError, r"labels: shape \(4, 0\)"),
+        (np.zeros((4, 2, 2)), fp.errors.ParameterError, r"labels: shape \(4, 2, 2\)"),
         (np.zeros((4, 2), "m8[s]"), TypeError, "labels: .* got dtype timedelta64"),
         (np.array([0, 1, None, 1]), TypeError, "labels: .* got dtype object"),
-        (np.array([0, 1, 2, 2**64 - 1], np.uint64), fp.ParameterError, "labels: "),
+        (np.array([0, 1, 2, 2**64 - 1], np.uint64), fp.errors.ParameterError, "labels: "),
     ],
 )
 def test_labels_that_are_refused(labels, error, text):
@@ -355,10 +359,12 @@ def test_labels_that_are_refused(labels, error, text):
 
 def test_label_files_that_are_refused(tmp_path):
     np.savez(tmp_path / "y.npz", y=np.zeros(4, np.int64))
-    with pytest.raises(fp.ParameterError, match="labels: the file is an archive"):
+    with pytest.raises(fp.errors.ParameterError, match="labels: the file is an archive"):
         skew(tmp_path / "y.npz")
     np.save(tmp_path / "object.npy", np.array([0, 1, None, 1]), allow_pickle=True)
-    with pytest.raises(fp.GraphFormatError, match=r"object\.npy: not a \.npy or \.npz of plain arrays"):
+    with pytest.raises(
+        fp.errors.GraphFormatError, match=r"object\.npy: not a \.npy or \.npz of plain arrays"
+    ):
         skew(tmp_path / "object.npy")
     with pytest.raises(FileNotFoundError, match="absent"):
         skew(tmp_path / "absent.npy")
@@ -410,22 +416,22 @@ def test_other_keys_of_a_split_are_ignored_with_a_note(caplog):
     ("splits", "options", "error", "text"),
     [
         ([0, 1], {}, TypeError, "splits: expected a mapping"),
-        ({"fold": [0]}, {}, fp.ParameterError, r"none of train, val, test in \['fold'\]$"),
-        (MASKS, {}, fp.ParameterError, "Choose a row of the masks with split="),
-        (MASKS, {"split": 2}, fp.ParameterError, r"split: 2, but train_masks has shape \(2, 4\)"),
-        (MASKS, {"split": -1}, fp.ParameterError, "split: -1"),
+        ({"fold": [0]}, {}, fp.errors.ParameterError, r"none of train, val, test in \['fold'\]$"),
+        (MASKS, {}, fp.errors.ParameterError, "Choose a row of the masks with split="),
+        (MASKS, {"split": 2}, fp.errors.ParameterError, r"split: 2, but train_masks has shape \(2, 4\)"),
+        (MASKS, {"split": -1}, fp.errors.ParameterError, "split: -1"),
         (MASKS, {"split": 1.0}, TypeError, "split: expected an integer, got float"),
-        ({"train_masks": [True] * 4}, {"split": 0}, fp.ParameterError, r"train_masks has shape \(4,\)"),
-        ({"train": [0], "tset": [1]}, {}, fp.ParameterError, "unknown name 'tset'. Name them train, val .or valid"),
-        ({"train": [0], "val_mask": [1]}, {}, fp.ParameterError, "unknown name 'val_mask'"),
-        ({"val": [0], "train_masks": [[True] * 4]}, {}, fp.ParameterError, "Choose a row of the masks with split="),
-        ({"val": [0], "valid": [1]}, {}, fp.ParameterError, "val and valid name the same split"),
-        ({"train": [0, 4]}, {}, fp.ParameterError, r"train holds the id 4, outside 0\.\.3"),
-        ({"train": [-1]}, {}, fp.ParameterError, "train holds the id -1"),
-        ({"val": [1, 2, 1]}, {}, fp.ParameterError, "val: 1 occurs more than once"),
-        ({"val": [0, 1, 1, 0]}, {}, fp.ParameterError, r"val: holds only 0 and 1.* Pass .astype\(bool\) of it"),
-        ({"test": [True] * 3}, {}, fp.ParameterError, "test: 3 rows for 4 vertices"),
-        ({"train": [[0, 1]]}, {}, fp.ParameterError, r"train: .* got shape \(1, 2\)"),
+        ({"train_masks": [True] * 4}, {"split": 0}, fp.errors.ParameterError, r"train_masks has shape \(4,\)"),
+        ({"train": [0], "tset": [1]}, {}, fp.errors.ParameterError, "'tset'. Name them train, val .or valid"),
+        ({"train": [0], "val_mask": [1]}, {}, fp.errors.ParameterError, "unknown name 'val_mask'"),
+        ({"val": [0], "train_masks": [[True] * 4]}, {}, fp.errors.ParameterError, "Choose a row of the masks"),
+        ({"val": [0], "valid": [1]}, {}, fp.errors.ParameterError, "val and valid name the same split"),
+        ({"train": [0, 4]}, {}, fp.errors.ParameterError, r"train holds the id 4, outside 0\.\.3"),
+        ({"train": [-1]}, {}, fp.errors.ParameterError, "train holds the id -1"),
+        ({"val": [1, 2, 1]}, {}, fp.errors.ParameterError, "val: 1 occurs more than once"),
+        ({"val": [0, 1, 1, 0]}, {}, fp.errors.ParameterError, r"val: holds only 0 and 1.* Pass .astype\(bool\) of it"),
+        ({"test": [True] * 3}, {}, fp.errors.ParameterError, "test: 3 rows for 4 vertices"),
+        ({"train": [[0, 1]]}, {}, fp.errors.ParameterError, r"train: .* got shape \(1, 2\)"),
         ({"train": [0.0, 1.0]}, {}, TypeError, "train: .* got dtype float64"),
     ],
 )  # fmt: skip
@@ -436,11 +442,11 @@ def test_splits_that_are_refused(splits, options, error, text):
 
 def test_splits_with_common_vertices_are_told():
     with pytest.warns(
-        fp.GraphWarning, match="^splits: train and test share 2 vertices, the first of them 1. "
+        fp.errors.GraphWarning, match="^splits: train and test share 2 vertices, the first of them 1. "
     ) as told:
         balances({"train": [0, 1, 3], "test": [3, 1], "val": [2]})
     assert len(told) == 1
-    with pytest.warns(fp.GraphWarning, match="^splits: val and test share vertex 2. "):
+    with pytest.warns(fp.errors.GraphWarning, match="^splits: val and test share vertex 2. "):
         balances({"val": [2], "test": [False, False, True, False]})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -448,7 +454,9 @@ def test_splits_with_common_vertices_are_told():
 
 
 def test_labels_and_splits_have_no_place_in_edge_partitions():
-    with pytest.raises(fp.ParameterError, match="labels, splits: an edge partition has no measures of them"):
+    with pytest.raises(
+        fp.errors.ParameterError, match="labels, splits: an edge partition has no measures of them"
+    ):
         fp.evaluate(PATH, fp.EdgePartition([0, 0, 1], 2), labels=[0, 1, 0, 1])
 
 

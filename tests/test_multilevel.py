@@ -44,7 +44,7 @@ def cap_of(balance, items, k):
 
 
 @given(edge_lists(max_n=30, max_m=80), st.integers(1, 8), st.sampled_from([None, 1.0, 1.1]))
-@pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fastpart.errors.CapacityWarning")
 def test_caps_hold(graph, k, volume_balance):
     n, records = graph
     edges = fp.open_graph(records, num_vertices=n)
@@ -62,7 +62,7 @@ def test_caps_hold(graph, k, volume_balance):
 
 def test_one_direction_is_not_symmetric():
     records = np.array([[0, 1], [1, 2]], dtype=np.uint32)
-    with pytest.raises(fp.ParameterError, match="directedness"):
+    with pytest.raises(fp.errors.ParameterError, match="directedness"):
         fp.multilevel(fp.open_graph(records, directedness="symmetric"), k=2)
     both = np.concatenate([records, records[:, ::-1]])
     assert fp.multilevel(fp.open_graph(both, directedness="symmetric"), k=2).loads.sum() == 3
@@ -70,10 +70,10 @@ def test_one_direction_is_not_symmetric():
 
 def test_a_vertex_above_the_cap_on_volume():
     star = np.array([[0, v] for v in range(1, 40)], dtype=np.uint32)
-    with pytest.warns(fp.CapacityWarning, match="volume_balance"):
+    with pytest.warns(fp.errors.CapacityWarning, match="volume_balance"):
         made = fp.multilevel(star, k=4, volume_balance=1.0)
     assert max(made.volume_loads) <= made.volume_cap
-    with pytest.raises(fp.CapacityError):
+    with pytest.raises(fp.errors.CapacityError):
         fp.multilevel(star, k=4, volume_balance=1.0, on_infeasible="error")
 
 
@@ -113,7 +113,7 @@ def leanest(file, k):
     while True:
         try:
             fp.multilevel(file, k, memory_limit=limit)
-        except fp.MemoryBudgetError:
+        except fp.errors.MemoryBudgetError:
             limit = limit * 11 // 10
         else:
             return limit
@@ -159,7 +159,7 @@ def test_a_memory_limit_picks_the_path_and_the_result_names_it(tmp_path):
             assert made.parameters == again.parameters
             assert made.loads.max() <= made.cap
             assert cut_of(edges, made) <= 1.05 * cut_of(edges, roomy)
-    with pytest.raises(fp.MemoryBudgetError, match="multilevel on"):
+    with pytest.raises(fp.errors.MemoryBudgetError, match="multilevel on"):
         fp.multilevel(edges, 8, path="memory", memory_limit=limit)
 
 
@@ -175,7 +175,7 @@ def test_checkpoints_of_an_interrupted_run_are_used(tmp_path):
     with pytest.raises(InterruptedError):
         fp.multilevel(edges, 8, **how, checkpoints=folder, progress=stop)
     assert (folder / "checkpoint.txt").read_text().endswith("path=two_levels, sample=0.2\n")
-    with pytest.raises(fp.ParameterError, match=r"checkpoints: .*k=8 there, k=9 here"):
+    with pytest.raises(fp.errors.ParameterError, match=r"checkpoints: .*k=8 there, k=9 here"):
         fp.multilevel(edges, 9, **how, checkpoints=folder)
     made = fp.multilevel(edges, 8, checkpoints=folder)
     assert (made.parameters["path"], made.parameters["sample"]) == ("two_levels", 0.2)
@@ -195,5 +195,5 @@ def test_checkpoints_of_an_interrupted_run_are_used(tmp_path):
     ],
 )
 def test_paths_and_samples_that_do_not_go_together(wrong, name):
-    with pytest.raises(fp.ParameterError, match=name):
+    with pytest.raises(fp.errors.ParameterError, match=name):
         fp.multilevel(np.array([[0, 1], [1, 2]], dtype=np.uint32), 2, **wrong)

@@ -64,9 +64,9 @@ def test_seven_arrays_beside_vertices():
     masks = [RANDOM.random(N) < 0.2 for _ in range(7)]
     part = multilevel(balance_on=tuple(masks), balance_on_ratio=1.2)
     assert part.weight_loads.tolist() == [loads_of(mask, part) for mask in masks]
-    with pytest.raises(fp.ParameterError, match=r"^balance_on: 9 bounds .* 8 in all"):
+    with pytest.raises(fp.errors.ParameterError, match=r"^balance_on: 9 bounds .* 8 in all"):
         multilevel(balance_on=masks, volume_balance=1.1)
-    with pytest.raises(fp.ParameterError, match=r"^balance_on: 9 bounds .* 8 in all"):
+    with pytest.raises(fp.errors.ParameterError, match=r"^balance_on: 9 bounds .* 8 in all"):
         multilevel(balance_on=[*masks, masks[0]])
 
 
@@ -74,14 +74,14 @@ def test_what_is_out_of_reach_is_raised_and_said():
     star = np.array([[0, v] for v in range(1, 60)])
     masks = [np.arange(60) % 2 == 0, np.arange(60) % 3 == 0]
     with pytest.warns(
-        fp.CapacityWarning, match=r"^volume_balance: the parts cannot be kept within"
+        fp.errors.CapacityWarning, match=r"^volume_balance: the parts cannot be kept within"
     ) as caught:
         part = fp.multilevel(star, 4, volume_balance=1.0, balance_on=masks, balance_on_ratio=1.2, balance=1.2)
     assert f"raised to {part.volume_cap}" in str(caught[0].message)
     assert len(caught) == 1
     assert part.volume_loads.max() == part.volume_cap
     assert (part.weight_loads.max(axis=1) <= part.weight_cap).all()
-    with pytest.raises(fp.CapacityError, match="volume_balance"):
+    with pytest.raises(fp.errors.CapacityError, match="volume_balance"):
         fp.multilevel(star, 4, volume_balance=1.0, balance_on=masks, on_infeasible="error")
 
 
@@ -91,7 +91,7 @@ def test_the_last_of_three_that_contradict_each_other_gives_way(order):
     pairs = [[0, 1], [0, 2], [1, 2]]
     masks = [np.isin(np.arange(4), pairs[index]) for index in order]
     with pytest.warns(
-        fp.CapacityWarning, match=r"^balance_on\[2\]: the parts cannot be kept within 1 "
+        fp.errors.CapacityWarning, match=r"^balance_on\[2\]: the parts cannot be kept within 1 "
     ) as caught:
         part = fp.multilevel([[0, 1], [2, 3]], 2, balance=1.0, balance_on=masks, balance_on_ratio=1.0)
     assert len(caught) == 1
@@ -113,9 +113,9 @@ def test_no_part_is_left_empty():
 @pytest.mark.parametrize(
     ("ratio", "error", "text"),
     [
-        (1.5, fp.ParameterError, r"^min_balance: 1\.5 is not a ratio from 0 to 1"),
-        (-0.1, fp.ParameterError, r"^min_balance: -0\.1 is not a ratio"),
-        (float("nan"), fp.ParameterError, r"^min_balance: NaN is not a ratio"),
+        (1.5, fp.errors.ParameterError, r"^min_balance: 1\.5 is not a ratio from 0 to 1"),
+        (-0.1, fp.errors.ParameterError, r"^min_balance: -0\.1 is not a ratio"),
+        (float("nan"), fp.errors.ParameterError, r"^min_balance: NaN is not a ratio"),
         (True, TypeError, r"^min_balance: expected a number"),
     ],
 )
@@ -126,7 +126,7 @@ def test_least_numbers_that_cannot_be(ratio, error, text):
 
 def test_more_parts_than_vertices_cannot_all_have_one():
     with pytest.raises(
-        fp.CapacityError, match=r"^min_balance: 3 parts cannot have a vertex each, since there are 2"
+        fp.errors.CapacityError, match=r"^min_balance: 3 parts cannot have a vertex each, since there are 2"
     ):
         fp.multilevel([[0, 1]], 3, min_balance=0.5)
 
@@ -139,13 +139,13 @@ def test_more_parts_than_vertices_cannot_all_have_one():
     [
         (
             [MASKS[0], MASKS[1][:-1]],
-            fp.ParameterError,
+            fp.errors.ParameterError,
             rf"^balance_on: array 1: {N - 1} weights for {N} vertices",
         ),
         ([MASKS[0], np.ones(N)], TypeError, r"^balance_on\[1\]: .*got dtype float64"),
         ([MASKS[0], 5], TypeError, r"^balance_on\[1\]: .*got shape \(\)"),
         ([MASKS[0], None], TypeError, r"^balance_on\[1\]"),
-        ([MASKS[0], np.full(N, -1)], fp.ParameterError, r"^balance_on\[1\]: vertex 0 has weight -1"),
+        ([MASKS[0], np.full(N, -1)], fp.errors.ParameterError, r"^balance_on\[1\]: vertex 0 has weight -1"),
         (np.array(MASKS), TypeError, r"^balance_on: .*got shape \(3, 1500\)"),
     ],
 )
@@ -203,7 +203,7 @@ def test_a_manifest_is_not_believed(part, tmp_path, indices):
     for bound, index in zip(content["caps"][1:4], indices, strict=True):
         bound["index"] = index
     manifest.write_text(json.dumps(content))
-    with pytest.raises(fp.GraphFormatError, match="caps: weights: index"):
+    with pytest.raises(fp.errors.GraphFormatError, match="caps: weights: index"):
         fp.open_partition(tmp_path / "parts")
 
 

@@ -49,13 +49,13 @@ def test_machines_under_a_time_limit(edges):
 
 @pytest.mark.parametrize("machines", [[4, 3], [8, 8], []])
 def test_machines_that_are_not_k_parts(edges, machines):
-    with pytest.raises(fp.ParameterError, match=r"machines: .*k is 8"):
+    with pytest.raises(fp.errors.ParameterError, match=r"machines: .*k is 8"):
         fp.partition(edges, 8, machines=machines)
 
 
 @pytest.mark.parametrize("machines", [[0, 8], [-1, 9]])
 def test_machines_without_parts(edges, machines):
-    with pytest.raises(fp.ParameterError, match="machines"):
+    with pytest.raises(fp.errors.ParameterError, match="machines"):
         fp.multilevel(edges, 8, machines=machines)
 
 
@@ -66,7 +66,7 @@ def test_machines_of_other_types(edges, machines):
 
 
 def test_refusals(edges):
-    with pytest.raises(fp.ParameterError, match="objective"):
+    with pytest.raises(fp.errors.ParameterError, match="objective"):
         fp.multilevel(edges, 8, objective="edges")
 
 

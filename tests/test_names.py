@@ -73,7 +73,7 @@ def test_a_partition_of_that_name(kind):
 def test_pictures_of_partitions_of_these_names(tmp_path):
     evaluation = fp.evaluate(GRAPH, partition_called("mine"))
     kinds = ("mathtext", "a lone dollar", "nul", "surrogate", "3,000 letters")
-    fp.draw({NAMES[kind]: evaluation for kind in kinds}, tmp_path / "all.svg")
+    fp.report.draw({NAMES[kind]: evaluation for kind in kinds}, tmp_path / "all.svg")
     ElementTree.parse(tmp_path / "all.svg")
     assert NAMES["mathtext"] in (tmp_path / "all.svg").read_text()
     partition_called(NAMES["a lone dollar"]).plot(tmp_path / "one.pdf")

@@ -28,7 +28,7 @@ def results():
     """One of each that is an array, with its column."""
     return [
         (fp.spring(GRAPH, k=2), "part"),
-        (fp.dbh(GRAPH, k=3), "part"),
+        (fp.algorithms.dbh(GRAPH, k=3), "part"),
         (fp.VertexPartition([0, 1, 1], k=2), "part"),
         (fp.cluster(GRAPH), "cluster"),
     ]
@@ -106,7 +106,7 @@ def test_a_clustering_is_evaluated():
     assert fp.evaluate(GRAPH, clusters).cut_ratio == pytest.approx(1 / 7)
     many = np.array([0] * 5 + [2**20])
     with pytest.raises(
-        fp.ParameterError, match="largest part or cluster is 1048576, but at most 1048576 can"
+        fp.errors.ParameterError, match="largest part or cluster is 1048576, but at most 1048576 can"
     ):
         fp.evaluate(GRAPH, many)
 
@@ -115,10 +115,10 @@ def test_partitions_measure_themselves(tmp_path):
     p = fp.spring(GRAPH, k=2)
     assert p.cut_ratio == p.evaluate().cut_ratio == fp.evaluate(GRAPH, p).summary["cut_ratio"][0]
     assert p.evaluate(splits={"train": [0, 1]}, labels=[0] * 6).train_balance >= 1
-    edges = fp.dbh(GRAPH, k=2)
+    edges = fp.algorithms.dbh(GRAPH, k=2)
     assert edges.rf == edges.evaluate().summary["rf"][0] == fp.evaluate(GRAPH, edges).rf
     assert fp.home_parts(GRAPH, edges).cut_ratio >= 0
-    assert fp.custom(GRAPH, 2, [0, 0, 0, 1, 1, 1]).cut_ratio == pytest.approx(1 / 7)
+    assert fp.algorithms.custom(GRAPH, 2, [0, 0, 0, 1, 1, 1]).cut_ratio == pytest.approx(1 / 7)
     p.save(tmp_path / "p.npy")
     alone = fp.open_partition(tmp_path / "p.npy")
     with pytest.raises(fp.FastpartError, match=r"fp\.evaluate\(graph, p\)"):
@@ -134,7 +134,7 @@ def test_the_graph_is_kept_by_reference():
     array = GRAPH.copy()
     p = fp.spring(array, k=2)
     array[0] = 5, 5
-    with pytest.raises(fp.GraphFormatError, match="belongs to another graph"):
+    with pytest.raises(fp.errors.GraphFormatError, match="belongs to another graph"):
         p.evaluate()
 
 
@@ -154,7 +154,7 @@ def test_measures_are_attributes():
 
 def test_pages_are_small_and_escaped(parts):
     comparison = fp.compare(GRAPH, k=2, algorithms=["spring", "dbh"])
-    named = fp.custom(GRAPH, 2, [0, 0, 0, 1, 1, 1], name="<script>")
+    named = fp.algorithms.custom(GRAPH, 2, [0, 0, 0, 1, 1, 1], name="<script>")
     shown = [
         *(result for result, _ in results()),
         fp.open_graph(GRAPH),
@@ -190,7 +190,7 @@ def test_equal_values(parts):
     assert fp.VertexPartition([0, 1], k=2) != fp.EdgePartition([0, 1], k=2)
     assert p != p.assignment.tolist()
     assert fp.cluster(GRAPH) == fp.cluster(GRAPH)
-    assert p.evaluate() == fp.evaluate(GRAPH, p) != fp.evaluate(GRAPH, fp.random(GRAPH, k=3))
+    assert p.evaluate() == fp.evaluate(GRAPH, p) != fp.evaluate(GRAPH, fp.algorithms.random(GRAPH, k=3))
     assert parts.parts[0] == parts.parts[0] != parts.parts[1]
     assert parts.parts == parts.parts
     for value in (p, p.evaluate(), parts.parts, parts.parts[0]):
@@ -203,7 +203,7 @@ def test_equal_parts_of_two_folders(parts, tmp_path):
         fp.spring(GRAPH, k=2).save(tmp_path / name, graph=GRAPH, features=features)
     assert fp.open_partition(tmp_path / "same").parts == parts.parts
     assert fp.open_partition(tmp_path / "other").parts != parts.parts
-    edges = fp.dbh(GRAPH, k=2)
+    edges = fp.algorithms.dbh(GRAPH, k=2)
     for name in ("a", "b"):
         edges.save(tmp_path / name, graph=GRAPH)
     assert fp.open_partition(tmp_path / "a").parts == fp.open_partition(tmp_path / "b").parts != parts.parts
@@ -245,7 +245,7 @@ def test_unpickled_results_stay_read_only(result, protocol):
 
 
 def test_pickles_of_mapped_and_stored_partitions(parts, tmp_path, monkeypatch):
-    mapped = fp.dbh(GRAPH, k=2, out=tmp_path / "e.npy")
+    mapped = fp.algorithms.dbh(GRAPH, k=2, out=tmp_path / "e.npy")
     assert mapped.rf >= 1
     again = pickle.loads(pickle.dumps(mapped))
     assert again == mapped
@@ -303,13 +303,17 @@ def test_a_changed_file_is_not_the_pickled_graph(tmp_path):
     known = pickle.dumps(graph)
     os.utime(file, ns=(0, 0))
     assert pickle.loads(known).identify() == fp.open_graph(GRAPH).identify()  # read again, and the same
-    with pytest.raises(fp.EdgeFileChangedError, match=r"written since.*Open it again by fp\.open_graph"):
+    with pytest.raises(
+        fp.errors.EdgeFileChangedError, match=r"written since.*Open it again by fp\.open_graph"
+    ):
         pickle.loads(unread)
     raw(file, GRAPH[::-1])
-    with pytest.raises(fp.EdgeFileChangedError, match="the records changed after the graph was pickled"):
+    with pytest.raises(
+        fp.errors.EdgeFileChangedError, match="the records changed after the graph was pickled"
+    ):
         pickle.loads(known)
     raw(file, GRAPH[:3])
-    with pytest.raises(fp.EdgeFileChangedError, match="24 bytes, then 56"):
+    with pytest.raises(fp.errors.EdgeFileChangedError, match="24 bytes, then 56"):
         pickle.loads(known)
     file.unlink()
     with pytest.raises(FileNotFoundError, match=r"g\.bin"):

@@ -69,7 +69,7 @@ def test_a_file_of_any_format_is_the_graph_of_the_array(tmp_path, name, recwarn)
     assert graph.path == tmp_path / name
     assert graph.directedness == "undirected"
     assert [path.name for path in tmp_path.iterdir()] == [name]
-    assert not [each for each in recwarn if each.category is fp.GraphWarning]
+    assert not [each for each in recwarn if each.category is fp.errors.GraphWarning]
     same(pickle.loads(pickle.dumps(graph)))
     same(fp.open_graph(str(tmp_path / name)))
     assert fp.spring(tmp_path / name, 2).num_vertices == 10
@@ -123,7 +123,7 @@ def test_matrices_say_what_a_record_means(tmp_path):
 def test_damaged_matrices(tmp_path, content, error, packed):
     file = tmp_path / ("g.mtx.gz" if packed else "g.mtx")
     file.write_bytes(gzip.compress(content.encode()) if packed else content.encode())
-    with pytest.raises(fp.GraphFormatError, match=rf"g\.mtx.*: .*{error}"):
+    with pytest.raises(fp.errors.GraphFormatError, match=rf"g\.mtx.*: .*{error}"):
         fp.open_graph(file)
 
 
@@ -174,25 +174,27 @@ def test_files_that_do_not_go_together(tmp_path):
     files = parts_in(tmp_path / "parts")
     (tmp_path / "g.graph").write_bytes(metis())
     (tmp_path / "g.parquet").write_bytes(parquet(u=U, v=V))
-    with pytest.raises(fp.ParameterError, match=r"b\.csv is text, but .*g\.parquet is parquet"):
+    with pytest.raises(fp.errors.ParameterError, match=r"b\.csv is text, but .*g\.parquet is parquet"):
         fp.open_graph([files[0], tmp_path / "g.parquet"])
-    with pytest.raises(fp.ParameterError, match=r"g\.graph is a whole graph"):
+    with pytest.raises(fp.errors.ParameterError, match=r"g\.graph is a whole graph"):
         fp.open_graph([tmp_path / "g.graph", files[0]])
     with pytest.raises(FileNotFoundError, match="no file matches"):
         fp.open_graph(tmp_path / "*.nothing")
     with pytest.raises(FileNotFoundError, match=r"absent\.csv"):
         fp.open_graph([files[0], tmp_path / "absent.csv"])
     (tmp_path / "empty").mkdir()
-    with pytest.raises(fp.GraphFormatError, match="a directory without files of edges"):
+    with pytest.raises(fp.errors.GraphFormatError, match="a directory without files of edges"):
         fp.open_graph(tmp_path / "empty")
     (tmp_path / "parts" / "y.npy").write_bytes(b"x")
-    with pytest.raises(fp.GraphFormatError, match=r"in which \S*y\.npy holds no edges\)\. Name the files"):
+    with pytest.raises(
+        fp.errors.GraphFormatError, match=r"in which \S*y\.npy holds no edges\)\. Name the files"
+    ):
         fp.open_graph(tmp_path / "parts")
 
 
 def test_a_partition_directory_is_no_graph(tmp_path):
     fp.spring(RECORDS, 2).save(tmp_path / "parts")
-    with pytest.raises(fp.GraphFormatError, match="a partition directory, and no graph"):
+    with pytest.raises(fp.errors.GraphFormatError, match="a partition directory, and no graph"):
         fp.open_graph(tmp_path / "parts")
 
 
@@ -204,7 +206,7 @@ def test_the_standard_input(tmp_path, monkeypatch, capsys):
         del graph
         assert list(tmp_path.iterdir()) == []
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"0 1\n1 x\n")))
-    with pytest.raises(fp.GraphFormatError, match=r'^stdin: line 2, column 3: "x" is no id'):
+    with pytest.raises(fp.errors.GraphFormatError, match=r'^stdin: line 2, column 3: "x" is no id'):
         fp.open_graph("-")
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text())))
     same(fp.convert("-", tmp_path / "out.bin"))
@@ -227,13 +229,13 @@ def test_columns_by_name_or_number(tmp_path, monkeypatch, capsys):
         for columns in (("who", "whom"), (2, 3), ["who", 3]):
             same(fp.open_graph(source, columns=columns))
         same(fp.open_graph(source, columns=("whom", "who")), RECORDS[:, ::-1])
-        with pytest.raises((fp.GraphFormatError, TypeError), match=r"when.*who.*whom.*columns="):
+        with pytest.raises((fp.errors.GraphFormatError, TypeError), match=r"when.*who.*whom.*columns="):
             fp.open_graph(source)
-        with pytest.raises((fp.ParameterError, fp.GraphFormatError), match=r"no column .wer"):
+        with pytest.raises((fp.errors.ParameterError, fp.errors.GraphFormatError), match=r"no column .wer"):
             fp.open_graph(source, columns=("wer", "whom"))
-        with pytest.raises((fp.ParameterError, fp.GraphFormatError), match="no column 4"):
+        with pytest.raises((fp.errors.ParameterError, fp.errors.GraphFormatError), match="no column 4"):
             fp.open_graph(source, columns=(1, 4))
-        with pytest.raises((fp.ParameterError, fp.GraphFormatError), match="columns: both"):
+        with pytest.raises((fp.errors.ParameterError, fp.errors.GraphFormatError), match="columns: both"):
             fp.open_graph(source, columns=(2, "who"))
     monkeypatch.chdir(tmp_path)
     for columns in ("who,whom", "2,3"):
@@ -248,12 +250,12 @@ def test_columns_without_a_header(tmp_path):
     same(fp.open_graph(tmp_path / "g.txt", columns=(2, 3)))
     graph = fp.open_graph(tmp_path / "g.txt", columns=(2, 3), weights=4)
     assert (graph.weights / graph.weight_scale).tolist() == [0.5, 1, 2, 4]
-    with pytest.raises(fp.GraphFormatError, match="no header names the columns"):
+    with pytest.raises(fp.errors.GraphFormatError, match="no header names the columns"):
         fp.open_graph(tmp_path / "g.txt", columns=("a", "b"))
-    with pytest.raises(fp.GraphFormatError, match=r"which columns hold the ids.*columns="):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"which columns hold the ids.*columns="):
         fp.open_graph(tmp_path / "g.txt")
     (tmp_path / "g.txt").write_text("1 5 7\n2 7\n")
-    with pytest.raises(fp.GraphFormatError, match=r"line 2.*2 columns, but the first line has 3"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"line 2.*2 columns, but the first line has 3"):
         fp.open_graph(tmp_path / "g.txt", columns=(2, 3))
 
 
@@ -294,20 +296,20 @@ def test_the_columns_that_were_taken_are_told(tmp_path, caplog):
 )
 def test_ambiguous_or_wrong_text_is_refused(tmp_path, source, error):
     (tmp_path / "g.csv").write_text(source)
-    with pytest.raises(fp.GraphFormatError, match=rf"g\.csv: line \d+, column \d+: .*{error}"):
+    with pytest.raises(fp.errors.GraphFormatError, match=rf"g\.csv: line \d+, column \d+: .*{error}"):
         fp.open_graph(tmp_path / "g.csv")
 
 
 @pytest.mark.parametrize(
     ("options", "error", "text"),
     [
-        ({"columns": "source,target"}, fp.ParameterError, "Expected two names or numbers"),
-        ({"columns": (1,)}, fp.ParameterError, "Expected two names or numbers"),
+        ({"columns": "source,target"}, fp.errors.ParameterError, "Expected two names or numbers"),
+        ({"columns": (1,)}, fp.errors.ParameterError, "Expected two names or numbers"),
         ({"columns": (1, 2.5)}, TypeError, "expected names or numbers, got float"),
         ({"columns": (True, 2)}, TypeError, "expected names or numbers, got bool"),
-        ({"columns": (1, 2)}, fp.ParameterError, "holds raw records"),
-        ({"relabel": True}, fp.ParameterError, "convert` relabels these"),
-        ({"weights": 3}, fp.ParameterError, "has no columns"),
+        ({"columns": (1, 2)}, fp.errors.ParameterError, "holds raw records"),
+        ({"relabel": True}, fp.errors.ParameterError, "convert` relabels these"),
+        ({"weights": 3}, fp.errors.ParameterError, "has no columns"),
     ],
 )
 def test_parameters_that_do_not_fit_raw_records(tmp_path, options, error, text):
@@ -316,9 +318,9 @@ def test_parameters_that_do_not_fit_raw_records(tmp_path, options, error, text):
 
 
 def test_parameters_that_do_not_fit_arrays():
-    with pytest.raises(fp.ParameterError, match="columns: the source is no table"):
+    with pytest.raises(fp.errors.ParameterError, match="columns: the source is no table"):
         fp.open_graph(RECORDS, columns=(1, 2))
-    with pytest.raises(fp.ParameterError, match="columns: the graph is open already"):
+    with pytest.raises(fp.errors.ParameterError, match="columns: the graph is open already"):
         fp.open_graph(fp.open_graph(RECORDS), columns=(1, 2))
 
 
@@ -335,11 +337,11 @@ def test_an_implausible_n_is_refused_in_every_door(tmp_path):
     doors += [raw(tmp_path / "g.bin", far), frame.to_pandas(), [tmp_path / "g.csv"]]
     for door in doors:
         name = door.name if hasattr(door, "name") else "g.csv" if isinstance(door, list) else "array"
-        with pytest.raises(fp.GraphFormatError, match=rf"{name}.*implausible.*(relabel|max_vertices)"):
+        with pytest.raises(fp.errors.GraphFormatError, match=rf"{name}.*implausible.*(relabel|max_vertices)"):
             fp.open_graph(door)
         graph = fp.open_graph(door, max_vertices=2**31)
         assert graph.num_vertices == 1_700_000_001
-        with pytest.raises(fp.GraphFormatError, match="exceeds max_vertices=5000"):
+        with pytest.raises(fp.errors.GraphFormatError, match="exceeds max_vertices=5000"):
             fp.open_graph(door, max_vertices=5000)
         assert fp.open_graph(door, num_vertices=1_800_000_000).num_vertices == 1_800_000_000
 
@@ -375,7 +377,9 @@ def test_links_out_of_a_folder_or_glob_are_refused(tmp_path):
         assert fp.open_graph(source).num_edges == 2
     (folder / "c.txt").symlink_to(other)
     for source in (folder, folder / "*.txt", folder / "**" / "*.txt", tmp_path / "alias"):
-        with pytest.raises(fp.GraphFormatError, match=r"c\.txt: leads out of \S+ by a link\. .* in a list"):
+        with pytest.raises(
+            fp.errors.GraphFormatError, match=r"c\.txt: leads out of \S+ by a link\. .* in a list"
+        ):
             fp.open_graph(source)
     assert fp.open_graph([folder / "a.txt", folder / "c.txt"]).num_edges == 2
     assert fp.open_graph(folder / "c.txt").num_edges == 1

@@ -50,7 +50,7 @@ def test_results_go_home_by_the_ids(tmp_path):
     (tmp_path / "g.csv").write_bytes(text(",", "source,target\n", NAMES))
     for source in (tmp_path / "g.csv", pl.read_csv(tmp_path / "g.csv")):
         graph = fp.open_graph(source)
-        table = fp.restore(fp.VertexPartition([0, 1, 1, 0], 2), graph=graph)
+        table = fp.store.restore(fp.VertexPartition([0, 1, 1, 0], 2), graph=graph)
         assert table.sort("id").rows() == [("ann", 0), ("bob", 1), ("dan", 1), ("eve", 0)]
 
 
@@ -58,11 +58,11 @@ def test_columns_of_strings(tmp_path):
     (tmp_path / "g.csv").write_bytes(text(",", "who,whom,w\n", [[*record, 2] for record in NAMES]))
     graph = fp.open_graph(tmp_path / "g.csv", columns=("who", "whom"), weights="w")
     assert same(graph, BY_RANK, 4).weights.tolist() == [2, 2, 2]
-    with pytest.raises(fp.ParameterError, match="nothing says whether the first line is a header"):
+    with pytest.raises(fp.errors.ParameterError, match="nothing says whether the first line is a header"):
         fp.open_graph(tmp_path / "g.csv", columns=(1, 2))
-    with pytest.raises(fp.GraphFormatError, match="which columns hold the ids"):
+    with pytest.raises(fp.errors.GraphFormatError, match="which columns hold the ids"):
         fp.open_graph(tmp_path / "g.csv")
-    with pytest.raises(fp.ParameterError, match="num_vertices: the vertices are those whose ids"):
+    with pytest.raises(fp.errors.ParameterError, match="num_vertices: the vertices are those whose ids"):
         fp.open_graph(tmp_path / "g.csv", columns=("who", "whom"), num_vertices=9)
 
 
@@ -72,7 +72,7 @@ def test_numbers_with_gaps_are_relabelled_when_asked(tmp_path):
     frame.write_parquet(tmp_path / "g.parquet")
     (tmp_path / "g.csv").write_bytes(text(",", "source,target\n", wide))
     for source in (frame, frame.lazy(), tmp_path / "g.parquet", tmp_path / "g.csv", frame.to_pandas()):
-        with pytest.raises(fp.GraphFormatError, match=r"(?i)(exceeds|outside).*relabel"):
+        with pytest.raises(fp.errors.GraphFormatError, match=r"(?i)(exceeds|outside).*relabel"):
             fp.open_graph(source)
         graph = same(fp.open_graph(source, relabel=True), [[2, 1], [1, 3], [0, 2]], 4)
         assert ids_of(graph) == [5, 7, 10**15, 2**62]
@@ -86,10 +86,12 @@ def test_a_graph_directory_opens(tmp_path):
         opened = same(fp.open_graph(source), BY_RANK, 4)
         assert (opened.path, opened.directory) == (moved, moved)
         assert pickle.loads(pickle.dumps(opened)) == opened
-    with pytest.raises(fp.ParameterError, match=r"columns: .*graph is a graph directory"):
+    with pytest.raises(fp.errors.ParameterError, match=r"columns: .*graph is a graph directory"):
         fp.open_graph(moved, columns=(1, 2))
     (moved / "edges.bin").unlink()
-    with pytest.raises(fp.GraphFormatError, match=r"an incomplete graph directory, without edges\.bin"):
+    with pytest.raises(
+        fp.errors.GraphFormatError, match=r"an incomplete graph directory, without edges\.bin"
+    ):
         fp.open_graph(moved)
 
 
@@ -104,7 +106,7 @@ def test_a_graph_directory_opens(tmp_path):
 )
 def test_frames_that_hold_no_edges(frame, error):
     for source in (frame, frame.lazy()):
-        with pytest.raises((TypeError, fp.GraphFormatError), match=error):
+        with pytest.raises((TypeError, fp.errors.GraphFormatError), match=error):
             fp.open_graph(source)
 
 
@@ -113,7 +115,7 @@ def test_weights_of_frames_with_strings():
     for source in (frame, frame.lazy(), frame.to_pandas(), frame.to_arrow()):
         graph = same(fp.open_graph(source, weights="w"), BY_RANK, 4)
         assert (graph.weights / graph.weight_scale).tolist() == [0.5] * 3
-        with pytest.raises(fp.ParameterError, match="frame has no column 'x', only source, target, w"):
+        with pytest.raises(fp.errors.ParameterError, match="frame has no column 'x', only source, target, w"):
             fp.open_graph(source, weights="x")
     assert fp.open_graph(frame, weights=np.arange(3)).weights.tolist() == [0, 1, 2]
 
@@ -121,14 +123,14 @@ def test_weights_of_frames_with_strings():
 def test_lazy_frames_that_cannot_be_computed():
     frame = pl.LazyFrame({"source": ["1", "x"], "target": ["1", "2"]})
     for broken in (frame.with_columns(pl.col("nothing")), frame.cast(pl.Int64)):
-        with pytest.raises(fp.GraphFormatError, match=r"^graph: the lazy frame cannot be computed: "):
+        with pytest.raises(fp.errors.GraphFormatError, match=r"^graph: the lazy frame cannot be computed: "):
             fp.open_graph(broken)
 
 
 def test_errors_of_strings_speak_of_the_file(tmp_path):
     (tmp_path / "g.csv").write_text("source,target\nann,bob\neve,\n")
     with pytest.raises(
-        fp.GraphFormatError, match=r"g\.csv: line 3, column 5: an empty field where an id belongs$"
+        fp.errors.GraphFormatError, match=r"g\.csv: line 3, column 5: an empty field where an id belongs$"
     ):
         fp.open_graph(tmp_path / "g.csv")
     (tmp_path / "g.csv").write_text("source,target\nann,bob\n")
@@ -141,5 +143,5 @@ def test_strange_objects_of_pandas():
     frame["u"] = [("a",), "b"]
     with pytest.raises(TypeError, match=r"column 'u' holds .* of type tuple"):
         fp.open_graph(frame)
-    with pytest.raises(fp.GraphFormatError, match="column 'v' has no id in row 1"):
+    with pytest.raises(fp.errors.GraphFormatError, match="column 'v' has no id in row 1"):
         fp.open_graph(frame.assign(u=["a", "b"], v=["b", None]))

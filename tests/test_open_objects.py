@@ -15,7 +15,9 @@ def test_graphs_of_ogb():
         graph = same(fp.open_graph(source), BOTH, 12)
         assert graph.directedness == "symmetric"
     assert fp.open_graph(item, weights="edge_feat").weights.tolist() == list(range(8))
-    with pytest.raises(fp.ParameterError, match="the dict has no 'w', only edge_index, edge_feat, num_nodes"):
+    with pytest.raises(
+        fp.errors.ParameterError, match="the dict has no 'w', only edge_index, edge_feat, num_nodes"
+    ):
         fp.open_graph(item, weights="w")
     with pytest.raises(TypeError, match="expected a dict with edge_index and num_nodes, got the keys x"):
         fp.open_graph({"x": 1})
@@ -41,7 +43,7 @@ def test_sparse_tensors_of_torch():
     same(fp.open_graph(coo), BOTH, 12)
     with pytest.raises(TypeError, match=r"expected a square matrix, got a sparse tensor of shape \(2, 3\)"):
         fp.open_graph(torch.sparse_coo_tensor(torch.zeros((2, 0), dtype=torch.int64), torch.zeros(0), (2, 3)))
-    with pytest.raises(fp.ParameterError, match="the sparse tensor has no 'w'"):
+    with pytest.raises(fp.errors.ParameterError, match="the sparse tensor has no 'w'"):
         fp.open_graph(coo, weights="w")
 
 

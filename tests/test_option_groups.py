@@ -15,7 +15,7 @@ from fastpart.core.options import RunOptions, taking
 
 def half(name, value):
     if value % 2:
-        raise fp.ParameterError(f"{name}: {value} is odd")
+        raise fp.errors.ParameterError(f"{name}: {value} is odd")
     return value // 2
 
 
@@ -39,7 +39,7 @@ class Rows(OptionGroup):
     def __post_init__(self):
         super().__post_init__()
         if self.rows == 13:
-            raise fp.ParameterError("rows: 13 is not one of ours")
+            raise fp.errors.ParameterError("rows: 13 is not one of ours")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,17 +107,17 @@ def test_it_shows_the_fields_it_takes():
 @pytest.mark.parametrize(
     ("wrong", "error", "text"),
     [
-        ({"rows": 0}, fp.ParameterError, "rows: 0 is not between 1 and "),
+        ({"rows": 0}, fp.errors.ParameterError, "rows: 0 is not between 1 and "),
         ({"rows": True}, TypeError, "rows: expected an integer, got bool"),
-        ({"rows": 13}, fp.ParameterError, "rows: 13 is not one of ours"),
-        ({"share": 10}, fp.ParameterError, "share: 10 is not between 0 and 9"),
-        ({"room": "2 dogs"}, fp.ParameterError, "room: '2 dogs' is not a size"),
+        ({"rows": 13}, fp.errors.ParameterError, "rows: 13 is not one of ours"),
+        ({"share": 10}, fp.errors.ParameterError, "share: 10 is not between 0 and 9"),
+        ({"room": "2 dogs"}, fp.errors.ParameterError, "room: '2 dogs' is not a size"),
         ({"kind": "a"}, TypeError, r"work\(\) has no parameter 'kind': it has one kind"),
         ({"pairs": 2}, TypeError, r"work\(\) has no parameter 'pairs'. Its parameters: "),
         ({"found": 2}, TypeError, r"work\(\) has no parameter 'found'"),
         ({"rwos": 2}, TypeError, r"work\(\) has no parameter 'rwos'. Did you mean 'rows'\?"),
-        ({"threads": -1}, fp.ParameterError, "threads: -1 is not between"),
-        ({"tmp_dir": "/nowhere"}, fp.ParameterError, "tmp_dir: /nowhere is not a directory"),
+        ({"threads": -1}, fp.errors.ParameterError, "threads: -1 is not between"),
+        ({"tmp_dir": "/nowhere"}, fp.errors.ParameterError, "tmp_dir: /nowhere is not a directory"),
         ({"progress": 3}, TypeError, "progress: expected True, False or a callable"),
     ],
 )

@@ -142,9 +142,11 @@ def test_results_come_home(planted, tmp_path):
     assert ordering.apply(home) == made
     home.save(tmp_path / "parts", graph=planted)
     assert fp.open_partition(tmp_path / "parts", planted) == home
-    with pytest.raises(fp.GraphFormatError, match="another graph"):
+    with pytest.raises(fp.errors.GraphFormatError, match="another graph"):
         ordering.apply(made)
-    with pytest.raises(fp.ParameterError, match=r"shape \(3,\), expected one row for each of 2000 vertices"):
+    with pytest.raises(
+        fp.errors.ParameterError, match=r"shape \(3,\), expected one row for each of 2000 vertices"
+    ):
         ordering.restore([1, 2, 3])
 
 
@@ -174,15 +176,15 @@ def test_neighbours_come_nearer(tmp_path):
 
 def test_refusals(planted, tmp_path):
     out = tmp_path / "ordered.bin"
-    with pytest.raises(fp.ParameterError, match="is the input"):
+    with pytest.raises(fp.errors.ParameterError, match="is the input"):
         fp.order(planted, out=planted.path)
-    with pytest.raises(fp.ParameterError, match="k: needs a partition"):
+    with pytest.raises(fp.errors.ParameterError, match="k: needs a partition"):
         fp.order(planted, out=out, k=4)
-    with pytest.raises(fp.GraphFormatError, match="another graph"):
+    with pytest.raises(fp.errors.GraphFormatError, match="another graph"):
         fp.order(planted, [0, 1], k=2, out=out)
-    with pytest.raises(fp.ParameterError, match="parts of edges"):
-        fp.order(planted, fp.random(planted, 2, of="edges"), out=out)
-    with pytest.raises(fp.MemoryBudgetError):
+    with pytest.raises(fp.errors.ParameterError, match="parts of edges"):
+        fp.order(planted, fp.algorithms.random(planted, 2, of="edges"), out=out)
+    with pytest.raises(fp.errors.MemoryBudgetError):
         fp.order(fp.open_graph(planted.path), out=out, memory_limit="100K")
     assert not list(tmp_path.glob("*ordered.bin*"))
 

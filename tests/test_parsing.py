@@ -56,7 +56,7 @@ def test_what_numpy_writes_is_read(tmp_path, array, version):
 )
 def test_another_file_is_refused(tmp_path, content, cause):
     (tmp_path / "x.npy").write_bytes(content)
-    with pytest.raises(fp.GraphFormatError, match=f"x.npy: not a .npy array .*{cause}"):
+    with pytest.raises(fp.errors.GraphFormatError, match=f"x.npy: not a .npy array .*{cause}"):
         mapped(tmp_path / "x.npy")
 
 
@@ -76,10 +76,10 @@ def test_rows_with_fields_are_read_if_asked_for(tmp_path):
         assert mapped(tmp_path / "y.npy", fields=True).dtype == plain.dtype
     for descr in ("[('a', '|O')]", "[('a', '|V3')]", "[('a', 'nonsense')]", "[('a', '<i4'), ('a', '<i4')]"):
         _write(tmp_path / "z.npy", descr, "(0,)")
-        with pytest.raises(fp.GraphFormatError, match=r"z\.npy"):
+        with pytest.raises(fp.errors.GraphFormatError, match=r"z\.npy"):
             mapped(tmp_path / "z.npy", fields=True)
     _write(tmp_path / "z.npy", f"[('a', '|u1', ({10**10},))]", "(7,)")
-    with pytest.raises(fp.GraphFormatError, match=r"z\.npy"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"z\.npy"):
         mapped(tmp_path / "z.npy", fields=True)
 
 
@@ -97,7 +97,7 @@ def test_rows_with_fields_are_read_if_asked_for(tmp_path):
 )
 def test_headers_that_claim_what_cannot_be_are_refused(tmp_path, descr, shape, cause):
     _write(tmp_path / "x.npy", descr, shape)
-    with pytest.raises(fp.GraphFormatError) as error:
+    with pytest.raises(fp.errors.GraphFormatError) as error:
         mapped(tmp_path / "x.npy")
     assert cause in str(error.value)
 
@@ -131,22 +131,22 @@ def test_an_archive_that_unpacks_to_more_than_it_can_need_is_refused(tmp_path, m
     read = []
     monkeypatch.setattr("fastpart.core.parsing.npy_array", lambda *given: read.append(given))
     with pytest.raises(
-        fp.ParameterError, match=r"splits: train has shape \(2000000,\), but there are 9 vertices"
+        fp.errors.ParameterError, match=r"splits: train has shape \(2000000,\), but there are 9 vertices"
     ):
         splits_of(tmp_path / "s.npz", 9)
     with pytest.raises(
-        fp.ParameterError, match=r"splits: train_masks has shape \(2, 1000000\), but there are 9"
+        fp.errors.ParameterError, match=r"splits: train_masks has shape \(2, 1000000\), but there are 9"
     ):
         splits_of(tmp_path / "m.npz", 9, 0)
     monkeypatch.setattr("fastpart._core.memory_budget", lambda: 1_000_000)
     with pytest.raises(
-        fp.MemoryBudgetError, match=r"s.npz: train unpacks to 16\.0 MB, but the budget is 1\.0 MB"
+        fp.errors.MemoryBudgetError, match=r"s.npz: train unpacks to 16\.0 MB, but the budget is 1\.0 MB"
     ):
         Archive(tmp_path / "s.npz")["train"]
     matrix = dict.fromkeys(("data", "indices", "indptr", "shape", "format"), zeros)
     np.savez_compressed(tmp_path / "x.npz", **matrix)
     with pytest.raises(
-        fp.MemoryBudgetError, match=r"x\.npz need 80\.0 MB of memory, but the budget is 1\.0 MB"
+        fp.errors.MemoryBudgetError, match=r"x\.npz need 80\.0 MB of memory, but the budget is 1\.0 MB"
     ):
         rows_of("features", tmp_path / "x.npz")
     assert read == []
@@ -160,7 +160,7 @@ def test_only_regular_files_are_read(tmp_path):
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(os.path.relpath(tmp_path / "socket"))
         for name in ("pipe", "folder", "loop", "zero", "socket"):
-            with pytest.raises(fp.GraphFormatError, match=f"{name}: not a regular file"):
+            with pytest.raises(fp.errors.GraphFormatError, match=f"{name}: not a regular file"):
                 regular(tmp_path / name)
     (tmp_path / "nowhere").symlink_to(tmp_path / "absent")
     for name in ("absent", "nowhere"):
@@ -191,7 +191,7 @@ def test_json_of_ours_names_file_and_field(tmp_path, text, said):
     file = tmp_path / "ours.json"
     file.write_text(text)
     fields = {"n": int, "name": (str, type(None))}
-    with pytest.raises(fp.GraphFormatError, match=rf"ours\.json: {said}"):
+    with pytest.raises(fp.errors.GraphFormatError, match=rf"ours\.json: {said}"):
         json_object(file, None, fields, "Again")
     file.write_text('{"n": 1, "name": null, "more": 2}')
     assert json_object(file, None, fields)["more"] == 2
@@ -217,7 +217,7 @@ def test_versions_of_ours(tmp_path):
     refused = {3: "A newer fastpart wrote it. Upgrade", 0: ">= 1", 1.5: "a number", "x": "text", None: "null"}
     for version, said in refused.items():
         file.write_text(json.dumps({"version": version}))
-        with pytest.raises(fp.GraphFormatError, match=rf"ours\.json: .*{said}"):
+        with pytest.raises(fp.errors.GraphFormatError, match=rf"ours\.json: .*{said}"):
             json_object(file, version=("version", 2))
     file.write_text('{"version": 2}')
     assert json_object(file, version=("version", 2)) == {"version": 2}

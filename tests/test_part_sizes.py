@@ -159,19 +159,19 @@ def test_caps_of_a_manifest_are_not_believed(tmp_path, cap, text):
     content = json.loads(manifest.read_text())
     content["caps"][0]["cap"] = cap
     manifest.write_text(json.dumps(content))
-    with pytest.raises(fp.GraphFormatError, match=text):
+    with pytest.raises(fp.errors.GraphFormatError, match=text):
         fp.open_partition(tmp_path / "parts")
 
 
 @pytest.mark.parametrize(
     ("sizes", "error", "text"),
     [
-        ([1, 2], fp.ParameterError, r"^sizes: 2 shares for 4 parts"),
-        ([1, 0, 1, 1], fp.ParameterError, r"^sizes: part 1 has the share 0"),
-        ([1, 1, 1, -2], fp.ParameterError, r"^sizes: part 3 has the share -2"),
-        ([1, 1, float("nan"), 1], fp.ParameterError, r"^sizes: part 2 has the share NaN"),
-        ([1, 1, float("inf"), 1], fp.ParameterError, r"^sizes: part 2 has the share inf"),
-        ([1e308] * 3 + [1.7e308], fp.ParameterError, r"^sizes: the sum of the shares is infinite"),
+        ([1, 2], fp.errors.ParameterError, r"^sizes: 2 shares for 4 parts"),
+        ([1, 0, 1, 1], fp.errors.ParameterError, r"^sizes: part 1 has the share 0"),
+        ([1, 1, 1, -2], fp.errors.ParameterError, r"^sizes: part 3 has the share -2"),
+        ([1, 1, float("nan"), 1], fp.errors.ParameterError, r"^sizes: part 2 has the share NaN"),
+        ([1, 1, float("inf"), 1], fp.errors.ParameterError, r"^sizes: part 2 has the share inf"),
+        ([1e308] * 3 + [1.7e308], fp.errors.ParameterError, r"^sizes: the sum of the shares is infinite"),
         (3, TypeError, r"^sizes: expected a list of numbers"),
         ("2,1,1,1", TypeError, r"^sizes: expected a list of numbers"),
         ([1, 1, 1, "a"], TypeError, r"^sizes: expected a number"),
@@ -183,7 +183,9 @@ def test_sizes_that_cannot_be(sizes, error, text):
 
 
 def test_a_least_number_that_shares_do_not_have():
-    with pytest.raises(fp.CapacityError, match=r"^min_balance: .* 5 vertices together, but there are 4"):
+    with pytest.raises(
+        fp.errors.CapacityError, match=r"^min_balance: .* 5 vertices together, but there are 4"
+    ):
         fp.multilevel([[0, 1], [1, 2], [2, 3]], 3, sizes=[100, 1, 1], min_balance=1.0)
     p = fp.multilevel(GRID, 3, sizes=[100, 1, 1], min_balance=1.0, balance=1.0)
     assert (p.loads >= [int(N * size / 102) for size in (100, 1, 1)]).all()
@@ -240,7 +242,7 @@ def problems(draw):
     return n, edges, k, np.array(fixed, np.int64), options
 
 
-@pytest.mark.filterwarnings("ignore:connected", "ignore::fastpart.CapacityWarning")
+@pytest.mark.filterwarnings("ignore:connected", "ignore::fastpart.errors.CapacityWarning")
 @examples(37)
 @given(problems(), st.integers(1, 3))
 def test_fixed_vertices_and_caps_of_any_graph(problem, threads):
@@ -252,7 +254,7 @@ def test_fixed_vertices_and_caps_of_any_graph(problem, threads):
     if (counts > caps).any():
         part = int(np.flatnonzero(counts > caps)[0])
         text = f"^fixed: {counts[part]} vertices are fixed to part {part}, .* {caps[part]}"
-        with pytest.raises(fp.CapacityError, match=text):
+        with pytest.raises(fp.errors.CapacityError, match=text):
             fp.multilevel(graph, k, fixed=fixed, **options)
         return
     p = fp.multilevel(graph, k, fixed=fixed, threads=threads, **options)
@@ -270,7 +272,7 @@ def test_fixed_vertices_and_caps_of_any_graph(problem, threads):
 @pytest.mark.parametrize("options", [{}, *PATHS[1:], {"objective": "halo"}, *BOUNDS[1:]])
 def test_no_fixed_vertex_is_none_at_all(options):
     assert fp.multilevel(GRID, K, fixed=np.full(N, -1), **options) == fp.multilevel(GRID, K, **options)
-    start = fp.hash(GRID, K)
+    start = fp.algorithms.hash(GRID, K)
     some = {name: options[name] for name in options if name not in ("path", "sample")}
     assert fp.refine(start.graph, start, fixed=np.full(N, -1), **some) == fp.refine(
         start.graph, start, **some
@@ -278,7 +280,7 @@ def test_no_fixed_vertex_is_none_at_all(options):
 
 
 def test_a_start_is_moved_to_where_it_is_fixed():
-    start = fp.hash(GRID, K)
+    start = fp.algorithms.hash(GRID, K)
     fixed = fixed_of(N, K, 0.1, seed=5)
     for p in (fp.refine(start.graph, start, fixed=fixed), fp.update(GRID, start, fixed=fixed, moves=0.0)):
         assert (p.assignment == fixed)[fixed >= 0].all()
@@ -287,7 +289,7 @@ def test_a_start_is_moved_to_where_it_is_fixed():
     assert fp.update(GRID, start, fixed=fixed, moves=0.0).parameters["moved"] >= needed
     p = fp.multilevel(GRID, K, fixed=fixed)
     with pytest.raises(
-        fp.ParameterError, match=r"^fixed: the partition has fixed vertices, which it does not keep"
+        fp.errors.ParameterError, match=r"^fixed: the partition has fixed vertices, which it does not keep"
     ):
         fp.refine(p.graph, p)
     free = fp.refine(GRID, fp.VertexPartition(p.assignment, K))
@@ -309,25 +311,31 @@ def test_all_vertices_may_be_fixed():
     assert fp.multilevel(GRID, K, fixed=fixed, path="two_levels").assignment.tolist() == fixed.tolist()
 
 
-@pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fastpart.errors.CapacityWarning")
 def test_a_bound_that_fixed_vertices_break_is_raised():
     fixed = np.where(np.arange(N) < 150, 0, -1)
     heavy = (np.arange(N) < 150).astype(np.uint32)
-    with pytest.warns(fp.CapacityWarning, match=r"^balance_on: .* 40 \(sum of weights\).* raised to 150"):
+    with pytest.warns(
+        fp.errors.CapacityWarning, match=r"^balance_on: .* 40 \(sum of weights\).* raised to 150"
+    ):
         p = fp.multilevel(GRID, K, fixed=fixed, balance_on=heavy)
     assert (p.assignment[:150] == 0).all()
     assert p.weight_loads.tolist() == [150, 0, 0, 0]
-    with pytest.raises(fp.CapacityError, match="balance_on"):
+    with pytest.raises(fp.errors.CapacityError, match="balance_on"):
         fp.multilevel(GRID, K, fixed=fixed, balance_on=heavy, on_infeasible="error")
 
 
 @pytest.mark.parametrize(
     ("fixed", "error", "text"),
     [
-        (np.zeros(N, int), fp.CapacityError, r"^fixed: 900 vertices are fixed to part 0, .* 232.* balance"),
-        (np.full(N - 1, -1), fp.ParameterError, r"^fixed: 899 parts for 900 vertices"),
-        (np.full(N, 4), fp.ParameterError, r"^fixed: vertex 0 has part 4, outside 0\.\.3"),
-        (np.full(N, -2), fp.ParameterError, r"^fixed: vertex 0 has part -2"),
+        (
+            np.zeros(N, int),
+            fp.errors.CapacityError,
+            r"^fixed: 900 vertices are fixed to part 0, .* 232.* balance",
+        ),
+        (np.full(N - 1, -1), fp.errors.ParameterError, r"^fixed: 899 parts for 900 vertices"),
+        (np.full(N, 4), fp.errors.ParameterError, r"^fixed: vertex 0 has part 4, outside 0\.\.3"),
+        (np.full(N, -2), fp.errors.ParameterError, r"^fixed: vertex 0 has part -2"),
         (np.full(N, 0.5), TypeError, r"^fixed: expected integers, got dtype float64"),
         (np.full((N, 1), -1), TypeError, r"^fixed: expected one part per vertex.*shape \(900, 1\)"),
         (0, TypeError, r"^fixed: expected one part per vertex"),
@@ -340,7 +348,7 @@ def test_parts_that_vertices_cannot_be_fixed_to(fixed, error, text):
 
 def test_a_least_number_that_fixed_vertices_leave_to_nobody():
     fixed = np.where(np.arange(N) < 890, np.arange(N) % 2, -1)
-    with pytest.raises(fp.CapacityError, match=r"^min_balance: .* fixed"):
+    with pytest.raises(fp.errors.CapacityError, match=r"^min_balance: .* fixed"):
         fp.multilevel(GRID, K, fixed=fixed, balance=2.0, min_balance=0.5)
 
 
@@ -376,7 +384,7 @@ def test_fragments_of_planted_blobs_are_moved():
     assert p.parameters["connected"] is True
 
 
-@pytest.mark.filterwarnings("ignore:connected", "ignore::fastpart.CapacityWarning")
+@pytest.mark.filterwarnings("ignore:connected", "ignore::fastpart.errors.CapacityWarning")
 @examples(37)
 @given(
     edge_lists(40, 90), st.integers(1, 6), st.sampled_from([1.0, 1.5, 6.0]), st.randoms(use_true_random=False)
@@ -429,7 +437,7 @@ def test_partition_passes_them_on(tmp_path):
     fast = fp.partition(GRID, K, fixed=tmp_path / "fixed.npy", effort="fast")
     assert (fast.assignment == fixed)[fixed >= 0].all()
     for name, value in (("sizes", SIZES), ("fixed", fixed), ("connected", True)):
-        with pytest.raises(fp.ParameterError, match=rf'^{name}: needs of="vertices"'):
+        with pytest.raises(fp.errors.ParameterError, match=rf'^{name}: needs of="vertices"'):
             fp.partition(GRID, K, of="edges", **{name: value})
 
 
@@ -472,9 +480,9 @@ def test_checkpoints_are_of_their_sizes_and_fixed_vertices(tmp_path):
 
     with pytest.raises(Stop):
         fp.multilevel(graph, K, sizes=SIZES, fixed=fixed, progress=stop, **options)
-    with pytest.raises(fp.ParameterError, match=r"checkpoints: .*sizes="):
+    with pytest.raises(fp.errors.ParameterError, match=r"checkpoints: .*sizes="):
         fp.multilevel(graph, K, fixed=fixed, **options)
-    with pytest.raises(fp.ParameterError, match=r"checkpoints: .*fixed="):
+    with pytest.raises(fp.errors.ParameterError, match=r"checkpoints: .*fixed="):
         fp.multilevel(graph, K, sizes=SIZES, **options)
     p = fp.multilevel(graph, K, sizes=SIZES, fixed=fixed, **options)
     assert p == fp.multilevel(graph, K, sizes=SIZES, fixed=fixed, path="two_levels", sample=0.2)

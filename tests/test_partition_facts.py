@@ -74,7 +74,7 @@ def test_the_shell_prints_the_same_and_refuses_options_of_graphs(folder, capsys,
     assert json.loads(capsys.readouterr().out) == facts
     assert main(["info", "parts", "--columns", "a,b"]) == 2
     assert "--columns: leave it out, or name the graph" in capsys.readouterr().err
-    with pytest.raises(fp.ParameterError, match="cluster: a partition directory has no estimates"):
+    with pytest.raises(fp.errors.ParameterError, match="cluster: a partition directory has no estimates"):
         fp.info(folder, cluster=2)
 
 
@@ -87,7 +87,7 @@ def test_less_is_known_of_a_directory_without_a_graph(tmp_path):
 
 
 def test_parts_of_edges_have_no_halo(tmp_path):
-    fp.dbh(EDGES, k=2).save(tmp_path / "edges", graph=EDGES)
+    fp.algorithms.dbh(EDGES, k=2).save(tmp_path / "edges", graph=EDGES)
     facts = fp.info(tmp_path / "edges")
     assert facts["of"] == "edges"
     assert sum(part["edges"] for part in facts["parts"]) == facts["data"]["edges"]["count"] * 2 - 1
@@ -101,5 +101,5 @@ def test_parts_of_edges_have_no_halo(tmp_path):
 )
 def test_a_damaged_manifest_is_refused_with_its_name(folder, content):
     (folder / "manifest.json").write_text(content)
-    with pytest.raises(fp.GraphFormatError, match="parts"):
+    with pytest.raises(fp.errors.GraphFormatError, match="parts"):
         fp.info(folder)

@@ -361,12 +361,14 @@ def test_rows_that_are_not_here(tmp_path):
     fp.VertexPartition([0, 0, 1, 1], 2).save(tmp_path / "parts", graph=SQUARE)
     part = fp.open_partition(tmp_path / "parts").parts[0]
     for v in (2, 4, 2**40):
-        with pytest.raises(fp.ParameterError, match=f"v: the in-edges of vertex {v} are not in part 0"):
+        with pytest.raises(
+            fp.errors.ParameterError, match=f"v: the in-edges of vertex {v} are not in part 0"
+        ):
             part.in_neighbours(v)
-    with pytest.raises(fp.ParameterError, match=r"v: 2 is not between 0 and 1"):
+    with pytest.raises(fp.errors.ParameterError, match=r"v: 2 is not between 0 and 1"):
         part.in_neighbours(2, local=True)
     fp.EdgePartition([0, 0, 1, 1, 1], 2).save(tmp_path / "parts", graph=SQUARE)
-    with pytest.raises(fp.ParameterError, match=r"peer: 2 is not between 0 and 1"):
+    with pytest.raises(fp.errors.ParameterError, match=r"peer: 2 is not between 0 and 1"):
         fp.open_partition(tmp_path / "parts").parts[0].send(2)
 
 

@@ -149,7 +149,7 @@ def test_a_graph_that_cannot_be_made_is_tried_once(monkeypatch):
     fake(monkeypatch, ANSWER)
     with Bench(run_options(memory_limit=1), 600.0, 1.03) as bench:
         for _ in range(2):
-            with pytest.raises(fp.MemoryBudgetError, match="the graph for peers took more than"):
+            with pytest.raises(fp.errors.MemoryBudgetError, match="the graph for peers took more than"):
                 bench.run(PEERS["fake"], "fake", fp.open_graph(GRAPH), 2, {})
             monkeypatch.setattr("fastpart.measures.compare.peers.bench.run_limited", None)
 

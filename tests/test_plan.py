@@ -30,7 +30,7 @@ def a_moment_for_the_disk(monkeypatch):
 def stored(tmp_path_factory):
     graph, rows = attributed()
     folder = tmp_path_factory.mktemp("plan") / "parts"
-    fp.hash(graph, 3).save(folder, **rows)
+    fp.algorithms.hash(graph, 3).save(folder, **rows)
     return fp.open_partition(folder, of="vertices")
 
 
@@ -157,7 +157,7 @@ def test_planned_batches_over_types_are_those_of_the_files(typed, tmp_path, memo
 )
 def test_other_batches_over_types_are_refused(typed, tmp_path, other, text):
     typed.plan(1, **BATCHES, pack=tmp_path / "plan")
-    with pytest.raises(fp.ParameterError, match=re.escape(f"was made for {text}")):
+    with pytest.raises(fp.errors.ParameterError, match=re.escape(f"was made for {text}")):
         loaders(typed, tmp_path / "plan", **other)
 
 
@@ -169,7 +169,7 @@ def test_features_of_a_type_that_were_replaced_are_refused(tmp_path):
     content = bytearray(file.read_bytes())
     content[-3] ^= 1
     replace(next(iter(REPLACEMENTS)), file, content)
-    with pytest.raises(fp.ParameterError, match="other features or other parts"):
+    with pytest.raises(fp.errors.ParameterError, match="other features or other parts"):
         loaders(fp.open_partition(tmp_path / "parts"), plan)
 
 
@@ -261,14 +261,16 @@ def test_a_training_that_ends_early_leaves_no_window(stored, tmp_path):
 )
 def test_other_batches_are_refused(stored, tmp_path, other, text):
     plan = stored.plan(1, **BATCHES, pack=tmp_path / "plan")
-    with pytest.raises(fp.ParameterError, match=re.escape(f"was made for {text}. Pass what it was made for")):
+    with pytest.raises(
+        fp.errors.ParameterError, match=re.escape(f"was made for {text}. Pass what it was made for")
+    ):
         loaders(stored, plan, **other)
 
 
 @pytest.mark.torch
 def test_another_partition_is_refused(stored, coded, tmp_path):
     plan = coded.plan(1, **BATCHES, pack=tmp_path / "plan")
-    with pytest.raises(fp.ParameterError, match="was made for another partition"):
+    with pytest.raises(fp.errors.ParameterError, match="was made for another partition"):
         loaders(stored, plan)
 
 
@@ -276,7 +278,7 @@ def saved_again(folder, form, scale=1.0, **given):
     """Save the same partition to the same directory, with features times ``scale``."""
     graph, rows = attributed()
     rows["features"] = rows["features"] * np.float32(scale)
-    fp.hash(graph, 3).save(folder, overwrite=True, **rows, **given)
+    fp.algorithms.hash(graph, 3).save(folder, overwrite=True, **rows, **given)
     if form == "unlisted":  # as a version wrote it that kept no list of checksums
         manifest = json.loads((folder / "manifest.json").read_text())
         (folder / "manifest.json").write_text(
@@ -292,7 +294,7 @@ def test_parts_that_were_saved_again_with_other_features_are_refused(tmp_path, f
     parts = saved_again(tmp_path / "parts", form)
     plan = parts.plan(1, **BATCHES, memory=900, pack=tmp_path / "plan")
     same_epochs(fp.open_partition(tmp_path / "parts", of="vertices"), plan, [0])
-    with pytest.raises(fp.ParameterError, match="other features or other parts"):
+    with pytest.raises(fp.errors.ParameterError, match="other features or other parts"):
         loaders(saved_again(tmp_path / "parts", form, **other), plan)
 
 
@@ -313,7 +315,7 @@ def test_features_that_were_replaced_are_refused(tmp_path, form, how):
     content = bytearray(file.read_bytes())
     content[-3] ^= 1
     replace(how, file, content)
-    with pytest.raises(fp.ParameterError, match="other features or other parts"):
+    with pytest.raises(fp.errors.ParameterError, match="other features or other parts"):
         loaders(fp.open_partition(tmp_path / "parts", of="vertices"), plan)
 
 
@@ -335,7 +337,7 @@ def test_a_flipped_bit_changes_no_batch_in_silence(stored, coded, typed, tmp_pat
         with flipped(file, bit):
             try:
                 assert batches() == expected, (file.name, bit)
-            except (fp.GraphFormatError, fp.ParameterError) as error:
+            except (fp.errors.GraphFormatError, fp.errors.ParameterError) as error:
                 assert "plan" in str(error), error  # noqa: PT017
                 refused += 1
     assert refused > 70
@@ -349,7 +351,7 @@ def test_a_plan_without_a_pack_tells_and_writes_nothing(stored, tmp_path):
     assert "per epoch" in str(plan)
     assert "<table>" in plan._repr_html_()
     with pytest.raises(
-        fp.ParameterError, match=r"plan: its rows are not packed\. Make it with pack=, a folder"
+        fp.errors.ParameterError, match=r"plan: its rows are not packed\. Make it with pack=, a folder"
     ):
         loaders(stored, plan)
 
@@ -359,7 +361,7 @@ def test_rows_of_other_samples_are_refused(stored, tmp_path):
     plan = stored.plan(1, **BATCHES, pack=tmp_path / "plan")
     checksums = tmp_path / "plan" / "worker-00000" / "epoch-00000.checksums.npy"
     np.save(checksums, np.load(checksums) + np.uint64(1))
-    with pytest.raises(fp.GraphFormatError, match="step 0: its rows are not those that were packed"):
+    with pytest.raises(fp.errors.GraphFormatError, match="step 0: its rows are not those that were packed"):
         next(iter(loaders(stored, plan)[0]))
 
 
@@ -369,19 +371,19 @@ def test_damaged_files_are_named(stored, tmp_path, name):
     plan = stored.plan(1, **BATCHES, memory=900, pack=tmp_path / "plan")
     file = tmp_path / "plan" / "worker-00000" / name
     file.write_bytes(file.read_bytes()[:-8])
-    with pytest.raises(fp.GraphFormatError, match=name):
+    with pytest.raises(fp.errors.GraphFormatError, match=name):
         next(iter(loaders(stored, plan)[0]))
 
 
 @pytest.mark.torch
 def test_what_is_no_plan_is_refused(stored, tmp_path):
     with pytest.raises(
-        fp.GraphFormatError, match=r"is no plan: it has no plan.json. Make one with `fastpart plan`"
+        fp.errors.GraphFormatError, match=r"is no plan: it has no plan.json. Make one with `fastpart plan`"
     ):
         loaders(stored, tmp_path)
     for content in ("[]", "{}", json.dumps({"schema": 99})):
         (tmp_path / "plan.json").write_text(content)
-        with pytest.raises(fp.GraphFormatError, match=r"plan\.json"):
+        with pytest.raises(fp.errors.GraphFormatError, match=r"plan\.json"):
             loaders(stored, tmp_path)
 
 
@@ -391,7 +393,7 @@ def test_a_plan_replaces_a_plan_and_nothing_else(stored, tmp_path):
     stored.plan(1, **BATCHES, memory=900, pack=tmp_path / "plan")
     same_epochs(stored, tmp_path / "plan", [0])
     (tmp_path / "plan" / "mine.txt").touch()
-    with pytest.raises(fp.ParameterError, match=r"mine\.txt"):
+    with pytest.raises(fp.errors.ParameterError, match=r"mine\.txt"):
         stored.plan(1, **BATCHES, pack=tmp_path / "plan")
     with pytest.raises(FileExistsError, match="is not a plan"):
         stored.plan(1, **BATCHES, pack=tmp_path)
@@ -416,5 +418,5 @@ def test_parameters_are_checked(stored, given, text):
 @pytest.mark.torch
 def test_loaders_that_take_no_plan_say_so(stored, tmp_path):
     plan = stored.plan(1, **BATCHES, pack=tmp_path / "plan")
-    with pytest.raises(fp.ParameterError, match="resident: a loader with plan= does not take it"):
+    with pytest.raises(fp.errors.ParameterError, match="resident: a loader with plan= does not take it"):
         loaders(stored, plan, resident=100)

@@ -49,7 +49,7 @@ def test_pygs_loader_merges_them(data):
 def test_no_part_is_empty(data):
     clusters = fp.pyg.ClusterData(data, N // 2)
     assert min(cluster.num_nodes for cluster in clusters) >= 1
-    with pytest.warns(fp.CapacityWarning):
+    with pytest.warns(fp.errors.CapacityWarning):
         assert len(fp.pyg.ClusterData(data, N + 1)) == N + 1
 
 
@@ -79,5 +79,5 @@ def test_kept_parts_of_another_graph_are_refused(data, tmp_path, sparse_format):
     renamed, fewer = (data.edge_index + 1) % data.num_nodes, data.edge_index[:, :-2]
     for edges in (renamed, fewer):
         other = Data(edge_index=edges, num_nodes=data.num_nodes)
-        with pytest.raises(fp.ParameterError, match=r"fastpart\.pt holds the parts of another graph"):
+        with pytest.raises(fp.errors.ParameterError, match=r"fastpart\.pt holds the parts of another graph"):
             fp.pyg.ClusterData(other, 4, **given)

@@ -105,7 +105,7 @@ def test_the_same_calls_give_the_same_batches(opened, train):
 
 def test_times_are_refused(opened):
     ends = torch.tensor([0]), torch.tensor([1])
-    with pytest.raises(fp.ParameterError, match=r"edge_label_time: .*times of edges"):
+    with pytest.raises(fp.errors.ParameterError, match=r"edge_label_time: .*times of edges"):
         fp.pyg.sampler(opened, [1]).sample_from_edges(EdgeSamplerInput(None, *ends, time=torch.tensor([0])))
 
 

@@ -228,11 +228,11 @@ def test_refusals(parts, tmp_path):
             make("parts")
         with pytest.raises(fp.FastpartError, match="in memory"):
             make(fp.VertexPartition([0, 1], 2))
-    with pytest.raises(fp.ParameterError, match="fanouts: -3"):
+    with pytest.raises(fp.errors.ParameterError, match="fanouts: -3"):
         fp.pyg.sampler(parts, [-3])
-    with pytest.raises(fp.ParameterError, match="sampling: unknown value"):
+    with pytest.raises(fp.errors.ParameterError, match="sampling: unknown value"):
         fp.pyg.sampler(parts, [3], sampling="all")
-    with pytest.raises(fp.ParameterError, match="times of seeds"):
+    with pytest.raises(fp.errors.ParameterError, match="times of seeds"):
         next(iter(node_loader(parts, input_time=torch.arange(300))))
-    with pytest.raises(fp.ParameterError, match="no part holds the vertex 300"):
+    with pytest.raises(fp.errors.ParameterError, match="no part holds the vertex 300"):
         next(iter(node_loader(parts, input_nodes=torch.tensor([300]))))

@@ -93,7 +93,7 @@ def test_rows_of_types(saved):
         assert store.get_tensor(group_name=group, attr_name=name, index=None) is None
         assert store.get_tensor_size(group_name=group, attr_name=name) is None
     for bad in (-1, 240):
-        with pytest.raises(fp.ParameterError, match=f"index: 'paper' has no vertex {bad}"):
+        with pytest.raises(fp.errors.ParameterError, match=f"index: 'paper' has no vertex {bad}"):
             store["paper", "x", torch.tensor([0, bad])]
     with pytest.raises(fp.FastpartError, match="read-only"):
         store["paper", "x", None] = torch.zeros(240, 5)
@@ -126,7 +126,7 @@ def test_rows_of_edges_and_times(tmp_path):
     np.testing.assert_array_equal(batch[CITES].edge_attr, rows["cites"][batch[CITES].e_id % sizes["cites"]])
     assert len(batch[CITES].e_id) == 2 * sizes["cites"] - 1
     for bad in (-1, 2 * sizes["cites"]):
-        with pytest.raises(fp.ParameterError, match=f"'cites' has no edge {bad}"):
+        with pytest.raises(fp.errors.ParameterError, match=f"'cites' has no edge {bad}"):
             store[CITES, "edge_attr", torch.tensor([0, bad])]
 
 
@@ -416,34 +416,38 @@ def test_unknown_types_and_ids_out_of_range(saved):
     stored, *_ = saved
     sampler, ids = fp.pyg.sampler(stored, [2]), torch.tensor([0])
     for name in (None, "venue"):
-        with pytest.raises(fp.ParameterError, match="input_nodes: expected one of the types author, field"):
+        with pytest.raises(
+            fp.errors.ParameterError, match="input_nodes: expected one of the types author, field"
+        ):
             sampler.sample_from_nodes(NodeSamplerInput(None, ids, input_type=name))
     for key in (None, ("author", "reads", "paper"), ("paper", "writes", "author")):
         with pytest.raises(
-            fp.ParameterError, match=r"edge_label_index: expected one of the relations \('paper'"
+            fp.errors.ParameterError, match=r"edge_label_index: expected one of the relations \('paper'"
         ):
             sampler.sample_from_edges(EdgeSamplerInput(None, ids, ids, input_type=key))
     for bad in (-1, 240):
-        with pytest.raises(fp.ParameterError, match=f"input_nodes: 'paper' has no vertex {bad}.*0 to 239"):
+        with pytest.raises(
+            fp.errors.ParameterError, match=f"input_nodes: 'paper' has no vertex {bad}.*0 to 239"
+        ):
             next(iter(node_loader(stored, nodes=("paper", torch.tensor([0, bad])))))
-        with pytest.raises(fp.ParameterError, match=f"edge_label_index: 'paper' has no vertex {bad}"):
+        with pytest.raises(fp.errors.ParameterError, match=f"edge_label_index: 'paper' has no vertex {bad}"):
             next(iter(link_loader(stored, torch.tensor([[0], [bad]]))))
-    with pytest.raises(fp.ParameterError, match="'author' has no vertex 160"):
+    with pytest.raises(fp.errors.ParameterError, match="'author' has no vertex 160"):
         next(iter(link_loader(stored, torch.tensor([[160], [0]]))))
 
 
 def test_times_and_fanouts_are_refused(saved):
     stored, *_ = saved
-    with pytest.raises(fp.ParameterError, match=r"input_time: .*times of seeds.*loader\(temporal="):
+    with pytest.raises(fp.errors.ParameterError, match=r"input_time: .*times of seeds.*loader\(temporal="):
         next(iter(node_loader(stored, input_time=torch.arange(240))))
     pairs = torch.tensor([[0], [0]])
     with pytest.raises(
-        fp.ParameterError, match=r"edge_label_time: .*times of edges.*Leave edge_label_time out"
+        fp.errors.ParameterError, match=r"edge_label_time: .*times of edges.*Leave edge_label_time out"
     ):
         next(iter(link_loader(stored, pairs, edge_label_time=torch.tensor([3]))))
-    with pytest.raises(fp.ParameterError, match="unknown relation 'reads'"):
+    with pytest.raises(fp.errors.ParameterError, match="unknown relation 'reads'"):
         fp.pyg.sampler(stored, {"reads": [2]})
-    with pytest.raises(fp.ParameterError, match="lacks the edges between parts"):
+    with pytest.raises(fp.errors.ParameterError, match="lacks the edges between parts"):
         fp.pyg.feature_store(authors().saved(stored.folder.parent, halo_hops=0, overwrite=True))
 
 
@@ -453,5 +457,5 @@ def test_types_without_vertices_and_relations_without_edges(tmp_path):
     assert batch["venue"].n_id.tolist() == []
     assert batch["venue"].num_sampled_nodes == [0, 0, 0]
     np.testing.assert_array_equal(batch["paper"].x, np.eye(4)[batch["paper"].n_id])
-    with pytest.raises(fp.ParameterError, match="'venue' has no vertex 0"):
+    with pytest.raises(fp.errors.ParameterError, match="'venue' has no vertex 0"):
         next(iter(node_loader(stored, nodes=("venue", torch.tensor([0])))))

@@ -9,13 +9,13 @@ import fastpart as fp
 from strategies import edge_lists
 
 
-@pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fastpart.errors.CapacityWarning")
 @given(edge_lists(loops=False), st.integers(1, 20), st.integers(0, 2**64 - 1), st.integers(1, 3))
 def test_sizes_differ_by_at_most_one(graph, k, seed, threads):
     n, edges = graph
     opened = fp.open_graph(edges, num_vertices=n)
     for of, items in (("vertices", n), ("edges", len(edges))):
-        made = fp.random(opened, k, of=of, seed=seed, threads=threads)
+        made = fp.algorithms.random(opened, k, of=of, seed=seed, threads=threads)
         assert made.of == of
         assert len(made) == items
         assert made.loads.tolist() == np.bincount(made.assignment, minlength=k).tolist()
@@ -23,11 +23,11 @@ def test_sizes_differ_by_at_most_one(graph, k, seed, threads):
         assert made.loads.max() <= made.cap
 
 
-@pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fastpart.errors.CapacityWarning")
 @given(edge_lists(), st.integers(1, 20))
 def test_loops_go_where_their_vertex_is(graph, k):
     n, edges = graph
-    made = fp.random(fp.open_graph(edges, num_vertices=n), k, of="edges")
+    made = fp.algorithms.random(fp.open_graph(edges, num_vertices=n), k, of="edges")
     loads = [0] * k
     holds = [set() for _ in range(n)]
     for (u, v), part in zip(edges, made.assignment, strict=True):
@@ -49,7 +49,8 @@ def test_loops_go_where_their_vertex_is(graph, k):
 @given(st.integers(0, 2**64 - 1), st.integers(1, 9))
 def test_a_hash_is_a_function_of_the_id(seed, k):
     few, many = (
-        fp.hash(fp.open_graph(np.array([[0, 1]]), num_vertices=n), k, seed=seed).assignment for n in (10, 50)
+        fp.algorithms.hash(fp.open_graph(np.array([[0, 1]]), num_vertices=n), k, seed=seed).assignment
+        for n in (10, 50)
     )
     assert many[:10].tolist() == few.tolist()
 
@@ -57,19 +58,19 @@ def test_a_hash_is_a_function_of_the_id(seed, k):
 def test_seeds_make_orders():
     edges = np.array([[v, v + 1] for v in range(200)])
     for of in ("vertices", "edges"):
-        one, other = (fp.random(edges, 4, of=of, seed=seed).assignment for seed in (1, 2))
+        one, other = (fp.algorithms.random(edges, 4, of=of, seed=seed).assignment for seed in (1, 2))
         assert not np.array_equal(one, other)
-        assert np.array_equal(one, fp.random(edges, 4, of=of, seed=1).assignment)
+        assert np.array_equal(one, fp.algorithms.random(edges, 4, of=of, seed=1).assignment)
 
 
 def test_parts_in_a_file(tmp_path):
     edges = np.array([[v, v + 1] for v in range(2000)] + [[7, 7]])
     for k in (4, 300, 40_000):
         out = tmp_path / f"{k}.npy"
-        with pytest.warns(fp.CapacityWarning) if k > len(edges) else _nothing():
-            in_memory = fp.random(edges, k, of="edges")
-        with pytest.warns(fp.CapacityWarning) if k > len(edges) else _nothing():
-            mapped = fp.random(edges, k, of="edges", out=out)
+        with pytest.warns(fp.errors.CapacityWarning) if k > len(edges) else _nothing():
+            in_memory = fp.algorithms.random(edges, k, of="edges")
+        with pytest.warns(fp.errors.CapacityWarning) if k > len(edges) else _nothing():
+            mapped = fp.algorithms.random(edges, k, of="edges", out=out)
         assert isinstance(mapped.assignment, np.memmap)
         assert mapped.assignment.dtype == in_memory.assignment.dtype
         assert np.array_equal(mapped.assignment, in_memory.assignment)
@@ -79,9 +80,11 @@ def test_parts_in_a_file(tmp_path):
 
 def test_memory_that_does_not_suffice_names_the_way_out(tmp_path):
     edges = np.array([[v, v + 1] for v in range(5000)])
-    with pytest.raises(fp.MemoryBudgetError, match="out="):
-        fp.random(edges, 4, of="edges", memory_limit=4000)
-    assert len(fp.random(edges, 4, of="edges", memory_limit=4000, out=tmp_path / "parts.npy")) == 5000
+    with pytest.raises(fp.errors.MemoryBudgetError, match="out="):
+        fp.algorithms.random(edges, 4, of="edges", memory_limit=4000)
+    assert (
+        len(fp.algorithms.random(edges, 4, of="edges", memory_limit=4000, out=tmp_path / "parts.npy")) == 5000
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,8 +100,8 @@ def test_memory_that_does_not_suffice_names_the_way_out(tmp_path):
     ],
 )
 def test_refusals(options, match):
-    with pytest.raises(fp.ParameterError, match=match):
-        fp.random(np.array([[0, 1]]), 2, **options)
+    with pytest.raises(fp.errors.ParameterError, match=match):
+        fp.algorithms.random(np.array([[0, 1]]), 2, **options)
 
 
 def _nothing():

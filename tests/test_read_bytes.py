@@ -20,7 +20,7 @@ def parts(tmp_path_factory):
     root = tmp_path_factory.mktemp("bytes") / "parts"
     features = np.random.default_rng(0).random((n, WIDTH), np.float32)
     graph = fp.open_graph(records, num_vertices=n)
-    fp.random(graph, 3, of="vertices").save(root, graph=graph, features=features)
+    fp.algorithms.random(graph, 3, of="vertices").save(root, graph=graph, features=features)
     return _core.Topology(folders(root)), [folder / "features.npy" for folder in folders(root)]
 
 
@@ -87,5 +87,5 @@ def test_rates_of_a_disk(parts, tmp_path):
     assert _core.disk_rates([], 0.05) is None
     with pytest.raises(FileNotFoundError, match="none"):
         _core.disk_rates([tmp_path / "none"], 0.05)
-    with pytest.raises(fp.ParameterError, match="seconds: NaN is no time"):
+    with pytest.raises(fp.errors.ParameterError, match="seconds: NaN is no time"):
         _core.disk_rates(files, float("nan"))

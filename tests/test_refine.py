@@ -25,7 +25,7 @@ def graph(tmp_path_factory):
 
 @pytest.mark.parametrize("name", ["spring", "sigma", "grem", "random", "hash", "ldg", "fennel", "multilevel"])
 def test_every_partitioner_gets_better_within_its_bounds(graph, name):
-    start = getattr(fp, name)(graph, 8)
+    start = getattr(fp.algorithms, name)(graph, 8)
     p = fp.refine(start.graph, start)
     assert p.cut_ratio <= start.cut_ratio
     assert p.algorithm == "refine"
@@ -97,7 +97,7 @@ def test_train_balance_is_kept(graph):
     p = fp.refine(start.graph, start, balance_on=train)
     assert p.cut_ratio < start.cut_ratio
     assert p.weight_loads.max() <= p.weight_cap == start.weight_cap
-    with pytest.raises(fp.ParameterError, match="balance_on: the partition balances weights"):
+    with pytest.raises(fp.errors.ParameterError, match="balance_on: the partition balances weights"):
         fp.refine(start.graph, start)
     several = fp.refine(start.graph, start, balance_on=[train, ~train], volume_balance=1.3)
     assert (several.weight_loads.max(axis=1) <= several.weight_cap).all()
@@ -129,29 +129,34 @@ def test_machines_are_kept(graph):
         return np.triu(matrix, 1).sum() + 7 * matrix[:2, 2:].sum()
 
     assert cost(p) <= cost(start)
-    with pytest.raises(fp.ParameterError, match="objective"):
+    with pytest.raises(fp.errors.ParameterError, match="objective"):
         fp.refine(start.graph, start, objective="halo")
 
 
 @pytest.mark.parametrize(
     ("partition", "arguments", "error", "text"),
     [
-        ([0, 1], {}, fp.GraphFormatError, "it has 2 vertices, the graph has 4"),
-        ([0, 1, -1, 0], {}, fp.ParameterError, "vertex 2 has part -1, outside 0..1"),
-        ([0, 1, 5, 0], {"k": 2}, fp.ParameterError, "vertex 2 has part 5, outside 0..1"),
+        ([0, 1], {}, fp.errors.GraphFormatError, "it has 2 vertices, the graph has 4"),
+        ([0, 1, -1, 0], {}, fp.errors.ParameterError, "vertex 2 has part -1, outside 0..1"),
+        ([0, 1, 5, 0], {"k": 2}, fp.errors.ParameterError, "vertex 2 has part 5, outside 0..1"),
         ([0, 1, float("nan"), 0], {}, TypeError, "expected integers, got dtype float64"),
         ([[0, 1], [1, 0]], {}, TypeError, "expected one part per vertex, got shape (2, 2)"),
-        ([0, 1, 2**40, 0], {}, fp.ParameterError, "k: "),
+        ([0, 1, 2**40, 0], {}, fp.errors.ParameterError, "k: "),
         ("nowhere.npy", {}, FileNotFoundError, "nowhere.npy"),
         ("nowhere.csv", {}, FileNotFoundError, "nowhere.csv"),
-        ([0, 1, 1, 0], {"balance": 0.9}, fp.ParameterError, "balance: 0.9 is not a ratio"),
-        ([0, 1, 1, 0], {"rounds": -1}, fp.ParameterError, "rounds: -1 is not between 0"),
-        ([0, 1, 1, 0], {"time_limit": -1}, fp.ParameterError, "time_limit: -1 seconds"),
-        ([0, 1, 1, 0], {"objective": "modularity"}, fp.ParameterError, "objective"),
-        ([0, 1, 1, 0], {"balance_on": [1]}, fp.ParameterError, "balance_on: 1 weights for 4 vertices"),
-        ([0, 1, 1, 0], {"min_balance": 2}, fp.ParameterError, "min_balance: 2 is not a ratio from 0 to 1"),
-        ([0, 1, 1, 0], {"k": 0}, fp.ParameterError, "k: 0"),
-        ([0, 1, 1, 0], {"memory_limit": 100}, fp.MemoryBudgetError, "refine on 4 vertices, 2 parts"),
+        ([0, 1, 1, 0], {"balance": 0.9}, fp.errors.ParameterError, "balance: 0.9 is not a ratio"),
+        ([0, 1, 1, 0], {"rounds": -1}, fp.errors.ParameterError, "rounds: -1 is not between 0"),
+        ([0, 1, 1, 0], {"time_limit": -1}, fp.errors.ParameterError, "time_limit: -1 seconds"),
+        ([0, 1, 1, 0], {"objective": "modularity"}, fp.errors.ParameterError, "objective"),
+        ([0, 1, 1, 0], {"balance_on": [1]}, fp.errors.ParameterError, "balance_on: 1 weights for 4 vertices"),
+        (
+            [0, 1, 1, 0],
+            {"min_balance": 2},
+            fp.errors.ParameterError,
+            "min_balance: 2 is not a ratio from 0 to 1",
+        ),
+        ([0, 1, 1, 0], {"k": 0}, fp.errors.ParameterError, "k: 0"),
+        ([0, 1, 1, 0], {"memory_limit": 100}, fp.errors.MemoryBudgetError, "refine on 4 vertices, 2 parts"),
     ],
 )
 def test_refusals(partition, arguments, error, text):
@@ -163,33 +168,37 @@ def test_refusals_of_partitions(graph, tmp_path):
     with pytest.raises(
         TypeError, match=r"refine\(\) takes the graph first, as in refine\(graph, partition\)"
     ):
-        fp.refine(fp.hash(graph, 8), graph)
-    with pytest.raises(fp.ParameterError, match="parts of edges"):
-        fp.refine(graph, fp.dbh(graph, 4))
-    fp.dbh(graph, 4).save(tmp_path / "edges")
+        fp.refine(fp.algorithms.hash(graph, 8), graph)
+    with pytest.raises(fp.errors.ParameterError, match="parts of edges"):
+        fp.refine(graph, fp.algorithms.dbh(graph, 4))
+    fp.algorithms.dbh(graph, 4).save(tmp_path / "edges")
     with pytest.raises(
-        fp.ParameterError, match=r"partition: .*edges holds parts of edges\. Pass a partition of the vertices"
+        fp.errors.ParameterError,
+        match=r"partition: .*edges holds parts of edges\. Pass a partition of the vertices",
     ):
         fp.refine(graph, tmp_path / "edges")
-    with pytest.raises(fp.ParameterError, match="k: 4, but the partition has 8 parts"):
-        fp.refine(graph, fp.hash(graph, 8), k=4)
+    with pytest.raises(fp.errors.ParameterError, match="k: 4, but the partition has 8 parts"):
+        fp.refine(graph, fp.algorithms.hash(graph, 8), k=4)
     other = np.array([[0, 1], [2999, 3]])
-    with pytest.raises(fp.GraphFormatError, match="belongs to another graph"):
-        fp.refine(other, fp.hash(graph, 8))
+    with pytest.raises(fp.errors.GraphFormatError, match="belongs to another graph"):
+        fp.refine(other, fp.algorithms.hash(graph, 8))
     with pytest.raises(TypeError, match=r"refine\(\) "):
         fp.refine()
 
 
 @pytest.mark.parametrize("name", ["grem", "sigma"])
 def test_partitioners_refine_their_results(graph, name):
-    made, refined = getattr(fp, name)(graph, 8), getattr(fp, name)(graph, 8, refine=True)
+    made, refined = (
+        getattr(fp.algorithms, name)(graph, 8),
+        getattr(fp.algorithms, name)(graph, 8, refine=True),
+    )
     assert refined.cut_ratio < made.cut_ratio
     assert (refined.cap, refined.volume_cap) == (made.cap, made.volume_cap)
     assert refined.parameters["refine"] is True
     assert refined == fp.refine(made.graph, made)
     assert refined.algorithm == name
-    with pytest.raises(fp.MemoryBudgetError):
-        getattr(fp, name)(graph, 8, refine=True, memory_limit=70 * 3000)
+    with pytest.raises(fp.errors.MemoryBudgetError):
+        getattr(fp.algorithms, name)(graph, 8, refine=True, memory_limit=70 * 3000)
 
 
 def test_the_adjacency_may_lie_in_a_file(tmp_path):
@@ -200,7 +209,7 @@ def test_the_adjacency_may_lie_in_a_file(tmp_path):
     assert (
         fp.refine(tmp_path / "g.bin", start, rounds=2, memory_limit=1_450_000, tmp_dir=tmp_path) == expected
     )
-    with pytest.raises(fp.MemoryBudgetError, match="refine on 4000 vertices, 8 parts"):
+    with pytest.raises(fp.errors.MemoryBudgetError, match="refine on 4000 vertices, 8 parts"):
         fp.refine(tmp_path / "g.bin", start, memory_limit=72 * 4000)
 
 
@@ -222,12 +231,12 @@ def test_any_partition_of_any_graph(records, k, data):
 
 def test_the_registry_describes_it():
     for algorithm in _core.successors():
-        function = getattr(fp, algorithm.name)
+        function = getattr(fp.algorithms, algorithm.name)
         known = documents.signature(algorithm).parameters
         assert list(known)[:3] == ["graph", "partition", "k"]
         for name in known:
             assert re.search(rf"^{name}( :|, )", function.__doc__, re.MULTILINE) or name in function.__doc__
-        assert algorithm.name in fp.__all__
+        assert algorithm.name in fp.algorithms.__all__
 
 
 def test_the_command_line(graph, tmp_path, capsys):

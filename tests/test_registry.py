@@ -19,7 +19,7 @@ GRAPH = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3], [3, 3]
 
 @pytest.mark.parametrize("name", PARTITIONERS)
 def test_every_parameter_is_in_the_signature_and_in_the_docs(name):
-    function, algorithm = getattr(fp, name), ALGORITHMS[name]
+    function, algorithm = getattr(fp.algorithms, name), ALGORITHMS[name]
     known = inspect.signature(function).parameters
     for field in algorithm.fields:
         assert known[field.name].default == field.default
@@ -61,7 +61,7 @@ def test_a_call_with_the_parameters_of_a_result_gives_the_same():
     ("name", "given"), [("sigma", {"bands": 3}), ("random", {"balance_on": [1] * 6, "of": "edges"})]
 )
 def test_parameters_of_the_other_mode_are_refused(name, given):
-    with pytest.raises(fp.ParameterError, match=f"{next(iter(given))}: it belongs to of="):
+    with pytest.raises(fp.errors.ParameterError, match=f"{next(iter(given))}: it belongs to of="):
         PARTITIONERS[name](GRAPH, 2, **given)
 
 
@@ -70,7 +70,7 @@ def test_info_estimates_all():
 
 
 def test_warnings_point_at_the_call():
-    with pytest.warns(fp.CapacityWarning) as caught:
+    with pytest.warns(fp.errors.CapacityWarning) as caught:
         fp.spring(GRAPH, k=9)
     assert {warning.filename for warning in caught} == {__file__}
 

@@ -62,7 +62,7 @@ def test_factors_multiply_the_weights_of_records(tmp_path_factory, graph, seed, 
         opened = fp.open_graph(graph.path, weights=own)
     expected = own * per_record(graph, factors)
     if not expected.any():
-        with pytest.raises(fp.ParameterError, match="all weights are 0"):
+        with pytest.raises(fp.errors.ParameterError, match="all weights are 0"):
             weighted_by_relation(opened, factors, run_options())
         return
     made = weighted_by_relation(opened, factors, run_options())
@@ -119,12 +119,12 @@ def test_partitioners_follow_the_factors(tmp_path):
 @pytest.mark.parametrize(
     ("given", "error", "text"),
     [
-        ({"cite": 2.0}, fp.ParameterError, "no relation 'cite'. Did you mean 'cites'"),
-        ({"cites": -1.0}, fp.ParameterError, "cites: -1.0 is no finite number of at least 0"),
-        ({"cites": np.nan}, fp.ParameterError, "cites: nan is no finite number"),
+        ({"cite": 2.0}, fp.errors.ParameterError, "no relation 'cite'. Did you mean 'cites'"),
+        ({"cites": -1.0}, fp.errors.ParameterError, "cites: -1.0 is no finite number of at least 0"),
+        ({"cites": np.nan}, fp.errors.ParameterError, "cites: nan is no finite number"),
         ({"cites": "2"}, TypeError, "cites: expected a number, got str"),
         ([2.0], TypeError, "expected numbers by relation"),
-        (dict.fromkeys(("cites", "has_topic", "writes"), 0), fp.ParameterError, "all weights are 0"),
+        (dict.fromkeys(("cites", "has_topic", "writes"), 0), fp.errors.ParameterError, "all weights are 0"),
     ],
 )
 def test_wrong_factors_are_refused(graph, given, error, text):
@@ -136,13 +136,13 @@ def test_wrong_factors_are_refused(graph, given, error, text):
 
 def test_refusals_say_what_helps(graph):
     plain = fp.open_graph(records_of(graph), num_vertices=graph.num_vertices)
-    with pytest.raises(fp.ParameterError, match=r"no relations\. Open it with weights="):
+    with pytest.raises(fp.errors.ParameterError, match=r"no relations\. Open it with weights="):
         fp.multilevel(plain, 2, relation_weights=FACTORS)
-    with pytest.raises(fp.ParameterError, match='needs of="vertices"'):
+    with pytest.raises(fp.errors.ParameterError, match='needs of="vertices"'):
         fp.partition(graph, 2, of="edges", relation_weights=FACTORS)
-    with pytest.raises(fp.ParameterError, match="an edge partition has no measures of weights"):
-        fp.evaluate(graph, fp.dbh(graph, 2), relation_weights=FACTORS)
-    with pytest.raises(fp.MemoryBudgetError, match=r"relation_weights: .* Raise memory_limit"):
+    with pytest.raises(fp.errors.ParameterError, match="an edge partition has no measures of weights"):
+        fp.evaluate(graph, fp.algorithms.dbh(graph, 2), relation_weights=FACTORS)
+    with pytest.raises(fp.errors.MemoryBudgetError, match=r"relation_weights: .* Raise memory_limit"):
         weighted_by_relation(graph, FACTORS, run_options(memory_limit=100))
 
 

@@ -27,7 +27,7 @@ def report(tmp_path_factory):
         return fp.EdgePartition(np.arange(graph.num_edges) % k, k)
 
     def refuses(graph, k):
-        raise fp.CapacityError(f"no room for {EVIL} {'x' * 300}")
+        raise fp.errors.CapacityError(f"no room for {EVIL} {'x' * 300}")
 
     def fails(graph, k):
         return 1 / 0

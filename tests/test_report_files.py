@@ -94,7 +94,9 @@ def test_names_cannot_break_a_table(tmp_path):
 
 def test_other_suffixes_are_refused_with_those_that_are_known(tmp_path):
     evaluation = fp.evaluate(EDGES, [0, 0, 0, 1, 1, 1])
-    with pytest.raises(fp.ParameterError, match=r"'.xls' of .*\. Use .json, .csv, .md, .tex or .parquet"):
+    with pytest.raises(
+        fp.errors.ParameterError, match=r"'.xls' of .*\. Use .json, .csv, .md, .tex or .parquet"
+    ):
         evaluation.save(tmp_path / "e.xls")
     assert list(tmp_path.iterdir()) == []
 

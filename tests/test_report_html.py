@@ -31,7 +31,7 @@ def alternating(edges, k):
 
 
 def refuses(edges, k):
-    raise fp.CapacityError(f"no room for {EVIL}")
+    raise fp.errors.CapacityError(f"no room for {EVIL}")
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +116,7 @@ def test_the_best_of_each_k_is_stressed(tmp_path):
 
 
 @pytest.mark.parametrize(("n", "m", "k"), [(0, 0, 1), soak(1, 0, 1), soak(4, 0, 3), soak(2, 1, 2), (3, 5, 5)])
-@pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fastpart.errors.CapacityWarning")
 def test_a_report_of_next_to_nothing(tmp_path, n, m, k):
     edges = fp.open_graph(np.zeros((m, 2), np.uint32), num_vertices=n)
     done = fp.compare(edges, k, ["spring", alternating, refuses], peers=False)

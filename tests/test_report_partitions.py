@@ -28,7 +28,7 @@ def test_a_vertex_partition_with_its_graph():
 
 
 def test_an_edge_partition_with_its_graph():
-    p = fp.hdrf(PATH, 2)
+    p = fp.algorithms.hdrf(PATH, 2)
     left, right = p.plot().subfigs[0].axes
     assert heights(left) == [p.loads.tolist()]
     assert heights(right) == [p.evaluate().parts["replicas"].to_list()]
@@ -49,17 +49,17 @@ def test_a_small_graph_is_drawn_in_the_colours_of_its_parts():
     assert [count for _, count in lines] == [np.sum(u != v), *np.bincount(u[u == v], minlength=2)]
     assert len({colour for colour, _ in lines}) == 3
     assert legend == ["part 0", "part 1"]
-    of_edges, legend = drawn(fp.hdrf(graph, 2))
-    assert [count for _, count in of_edges] == fp.hdrf(graph, 2).loads.tolist()
+    of_edges, legend = drawn(fp.algorithms.hdrf(graph, 2))
+    assert [count for _, count in of_edges] == fp.algorithms.hdrf(graph, 2).loads.tolist()
     assert legend == ["part 0", "part 1"]
 
 
 def test_of_many_edges_some_are_drawn(monkeypatch):
     monkeypatch.setattr(partitions, "MOST_LINES", 2)
-    assert sum(count for _, count in drawn(fp.hdrf(PATH, 2))[0]) == 2
+    assert sum(count for _, count in drawn(fp.algorithms.hdrf(PATH, 2))[0]) == 2
     for most in ((3, 3, 2), (4, 2, 2), (4, 3, 1)):
         monkeypatch.setattr(partitions, "MOST_DRAWN", most)
-        assert len(fp.hdrf(PATH, 2).plot().subfigs) == 1
+        assert len(fp.algorithms.hdrf(PATH, 2).plot().subfigs) == 1
 
 
 @pytest.mark.parametrize("kind", [fp.VertexPartition, fp.EdgePartition])
@@ -81,9 +81,9 @@ def test_many_parts(k, tmp_path):
 
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
 def test_draw_writes_the_same_file_in_every_run(tmp_path, suffix):
-    rows = {"user": fp.evaluate(PATH, [0, 0, 1, 1]), "edges": fp.hdrf(PATH, 2).evaluate()}
+    rows = {"user": fp.evaluate(PATH, [0, 0, 1, 1]), "edges": fp.algorithms.hdrf(PATH, 2).evaluate()}
     files = [tmp_path / f"{name}{suffix}" for name in ("a", "b")]
-    assert [len(fp.draw(rows, file).subfigs) for file in files] == [2, 2]
+    assert [len(fp.report.draw(rows, file).subfigs) for file in files] == [2, 2]
     magic = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
     assert files[0].read_bytes().startswith(magic[suffix])
     assert files[0].read_bytes() == files[1].read_bytes()
@@ -91,18 +91,22 @@ def test_draw_writes_the_same_file_in_every_run(tmp_path, suffix):
 
 def test_next_to_nothing_is_drawn(tmp_path):
     none = fp.open_graph(np.zeros((0, 2), np.uint32), num_vertices=0)
-    for p in (fp.spring(none, 1), fp.hdrf(none, 2)):
+    for p in (fp.spring(none, 1), fp.algorithms.hdrf(none, 2)):
         p.plot(tmp_path / "p.svg")
-    fp.draw({}, tmp_path / "p.svg")
+    fp.report.draw({}, tmp_path / "p.svg")
     for wrong in (fp.VertexPartition([0], 1), {"parts": fp.VertexPartition([0], 1)}):
         with pytest.raises(TypeError, match="evaluations: expected evaluations by the title of their row"):
-            fp.draw(wrong)
+            fp.report.draw(wrong)
 
 
 def test_refusals_leave_nothing(tmp_path):
-    for plot in (fp.spring(PATH, 2).plot, fp.VertexPartition([0], 1).plot, lambda out: fp.draw({}, out)):
+    for plot in (
+        fp.spring(PATH, 2).plot,
+        fp.VertexPartition([0], 1).plot,
+        lambda out: fp.report.draw({}, out),
+    ):
         with pytest.raises(
-            fp.ParameterError, match=r"unknown suffix '\.gif' of .* Use \.svg, \.png or \.pdf"
+            fp.errors.ParameterError, match=r"unknown suffix '\.gif' of .* Use \.svg, \.png or \.pdf"
         ):
             plot(tmp_path / "parts.gif")
         with pytest.raises(FileNotFoundError):
@@ -112,7 +116,7 @@ def test_refusals_leave_nothing(tmp_path):
 
 def test_a_name_is_not_a_formula(tmp_path):
     evaluation = fp.evaluate(PATH, [0, 0, 1, 1])
-    fp.draw({"$\\frac{$ <b>\x00\ud800\N{CJK UNIFIED IDEOGRAPH-5B57}": evaluation}, tmp_path / "p.svg")
+    fp.report.draw({"$\\frac{$ <b>\x00\ud800\N{CJK UNIFIED IDEOGRAPH-5B57}": evaluation}, tmp_path / "p.svg")
     text = (tmp_path / "p.svg").read_text()
     assert re.search(r">\$\\frac\{\$ &lt;b&gt;\\x00\?字: cut", text)
 

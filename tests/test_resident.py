@@ -104,7 +104,7 @@ def test_features_of_half_precision_and_of_no_vertex(tmp_path):
 
 @pytest.mark.parametrize("wrong", ["much", -1])
 def test_wrong_sizes_are_refused(parts, wrong):
-    with pytest.raises(fp.ParameterError, match="resident"):
+    with pytest.raises(fp.errors.ParameterError, match="resident"):
         parts.loader(fanouts=FANOUTS, resident=wrong)
 
 

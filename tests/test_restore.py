@@ -43,13 +43,13 @@ def typed(tmp_path):
 def test_a_partition_comes_back_with_ids(graph, tmp_path):
     partition = fp.VertexPartition([1, 0, 1], 2)
     expected = pl.DataFrame({"id": ["a", "b", "c"], "part": [1, 0, 1]}, schema_overrides={"part": pl.Int32})
-    assert fp.restore(partition, graph=tmp_path / "graph").equals(expected)
-    assert fp.restore(partition, graph=graph).equals(expected)
+    assert fp.store.restore(partition, graph=tmp_path / "graph").equals(expected)
+    assert fp.store.restore(partition, graph=graph).equals(expected)
     for saved in ("part.parquet", "parts"):
         partition.save(tmp_path / saved)
-        out = fp.restore(tmp_path / saved, tmp_path / "back.parquet", graph=tmp_path / "graph")
+        out = fp.store.restore(tmp_path / saved, tmp_path / "back.parquet", graph=tmp_path / "graph")
         assert pl.read_parquet(out).equals(expected)
-    fp.restore(partition, tmp_path / "back.csv", graph=graph, column="cluster")
+    fp.store.restore(partition, tmp_path / "back.csv", graph=graph, column="cluster")
     assert (tmp_path / "back.csv").read_text() == "id,cluster\na,1\nb,0\nc,1\n"
 
 
@@ -57,23 +57,25 @@ def test_a_partition_comes_back_with_ids(graph, tmp_path):
 def test_names_of_other_columns_are_refused(typed, graph_of_one, tmp_path, out):
     values, target = [0, 1, 1, 0, 1], None if out is None else tmp_path / out
     for column in ("id", "type", "label"):
-        with pytest.raises(fp.ParameterError, match=f"column: the table has a column '{column}' of its own"):
-            fp.restore(values, target, graph=typed, column=column)
-    with pytest.raises(fp.ParameterError, match="a column 'id' of its own"):
-        fp.restore([7, 8, 9], target, graph=graph_of_one, column="id")
+        with pytest.raises(
+            fp.errors.ParameterError, match=f"column: the table has a column '{column}' of its own"
+        ):
+            fp.store.restore(values, target, graph=typed, column=column)
+    with pytest.raises(fp.errors.ParameterError, match="a column 'id' of its own"):
+        fp.store.restore([7, 8, 9], target, graph=graph_of_one, column="id")
     assert target is None or not target.exists()
     for column in ("", 3):
         with pytest.raises(TypeError, match="column: expected a name"):
-            fp.restore([7, 8, 9], target, graph=graph_of_one, column=column)
-    found = fp.restore([7, 8, 9], graph=graph_of_one, column="type")  # no other column is called so
+            fp.store.restore([7, 8, 9], target, graph=graph_of_one, column=column)
+    found = fp.store.restore([7, 8, 9], graph=graph_of_one, column="type")  # no other column is called so
     assert found.columns == ["id", "type"]
 
 
 def test_a_column_of_a_folder_may_be_called_type(typed, tmp_path):
-    back = fp.restore([0.0, 1, 1, 0, 1], tmp_path / "back", graph=typed, column="type")
+    back = fp.store.restore([0.0, 1, 1, 0, 1], tmp_path / "back", graph=typed, column="type")
     assert pl.read_parquet(back / "v.parquet").columns == ["id", "type"]
-    with pytest.raises(fp.ParameterError, match="a column 'id' of its own"):
-        fp.restore([0.0, 1, 1, 0, 1], tmp_path / "other", graph=typed, column="id")
+    with pytest.raises(fp.errors.ParameterError, match="a column 'id' of its own"):
+        fp.store.restore([0.0, 1, 1, 0, 1], tmp_path / "other", graph=typed, column="id")
 
 
 @examples(10)
@@ -85,68 +87,70 @@ def test_rows_are_those_of_a_join(tmp_path_factory, rows):
     by_id = dict(rows)
     ordered = sorted(by_id, key=str.encode)
     values = np.array([by_id[id] for id in ordered])
-    restored = fp.restore(values, graph=folder / "graph")
+    restored = fp.store.restore(values, graph=folder / "graph")
     assert restored.rows() == [(id, by_id[id]) for id in ordered]
 
 
 def test_rows_of_numbers_are_arrays(graph, tmp_path):
     embeddings = np.arange(6, dtype=np.float32).reshape(3, 2)
     np.save(tmp_path / "embeddings.npy", embeddings)
-    out = fp.restore(tmp_path / "embeddings.npy", tmp_path / "back.parquet", graph=graph, column="embedding")
+    out = fp.store.restore(
+        tmp_path / "embeddings.npy", tmp_path / "back.parquet", graph=graph, column="embedding"
+    )
     table = pl.read_parquet(out)
     assert table.schema["embedding"] == pl.Array(pl.Float32, 2)
     assert np.array_equal(table["embedding"].to_numpy(), embeddings)
-    with pytest.raises(fp.ParameterError, match=r"a CSV holds no rows of numbers\. Use \.parquet"):
-        fp.restore(embeddings, tmp_path / "back.csv", graph=graph)
+    with pytest.raises(fp.errors.ParameterError, match=r"a CSV holds no rows of numbers\. Use \.parquet"):
+        fp.store.restore(embeddings, tmp_path / "back.csv", graph=graph)
 
 
 def test_types_get_a_file_each(typed, tmp_path):
-    out = fp.restore(np.array([1, 0, 5, 6, -1]), tmp_path / "back", graph=typed)
+    out = fp.store.restore(np.array([1, 0, 5, 6, -1]), tmp_path / "back", graph=typed)
     assert sorted(os.listdir(out)) == ["restored.json", "v.parquet", "w.parquet"]
     assert pl.read_parquet(out / "v.parquet").rows() == [("x", 1, "red"), ("y", 0, "blue")]
     assert pl.read_parquet(out / "w.parquet").rows() == [(10, 5), (20, 6), (30, -1)]
     with pytest.raises(
-        fp.ParameterError, match=r"Int64 and String, which no column can hold\. Choose a folder"
+        fp.errors.ParameterError, match=r"Int64 and String, which no column can hold\. Choose a folder"
     ):
-        fp.restore(np.arange(5), tmp_path / "back.parquet", graph=typed)
+        fp.store.restore(np.arange(5), tmp_path / "back.parquet", graph=typed)
     (out / "mine.txt").write_text("mine")
-    with pytest.raises(fp.ParameterError, match=r"mine\.txt"):
-        fp.restore(np.arange(5), out, graph=typed)
+    with pytest.raises(fp.errors.ParameterError, match=r"mine\.txt"):
+        fp.store.restore(np.arange(5), out, graph=typed)
 
 
 def test_results_of_another_graph_are_refused(graph, tmp_path):
-    with pytest.raises(fp.ParameterError, match=r"4 rows, but .* has 3 vertices"):
-        fp.restore(np.arange(4), graph=graph)
-    with pytest.raises(fp.ParameterError, match="has no ids"):
-        fp.restore(np.arange(3), graph=fp.open_graph(np.array([[0, 1], [1, 2]])))
-    with pytest.raises(fp.ParameterError, match=r"is no graph directory: it has no graph\.json"):
-        fp.restore(np.arange(3), graph=tmp_path)
+    with pytest.raises(fp.errors.ParameterError, match=r"4 rows, but .* has 3 vertices"):
+        fp.store.restore(np.arange(4), graph=graph)
+    with pytest.raises(fp.errors.ParameterError, match="has no ids"):
+        fp.store.restore(np.arange(3), graph=fp.open_graph(np.array([[0, 1], [1, 2]])))
+    with pytest.raises(fp.errors.ParameterError, match=r"is no graph directory: it has no graph\.json"):
+        fp.store.restore(np.arange(3), graph=tmp_path)
     with pytest.raises(FileNotFoundError, match="nowhere"):
-        fp.restore(np.arange(3), graph=tmp_path / "nowhere")
-    with pytest.raises(fp.ParameterError, match="a partition of the edges"):
-        fp.restore(fp.EdgePartition([0, 1], 2), graph=graph)
-    with pytest.raises(fp.ParameterError, match="expected one number or one row"):
-        fp.restore(np.array(["a", "b", "c"]), graph=graph)
+        fp.store.restore(np.arange(3), graph=tmp_path / "nowhere")
+    with pytest.raises(fp.errors.ParameterError, match="a partition of the edges"):
+        fp.store.restore(fp.EdgePartition([0, 1], 2), graph=graph)
+    with pytest.raises(fp.errors.ParameterError, match="expected one number or one row"):
+        fp.store.restore(np.array(["a", "b", "c"]), graph=graph)
 
 
 def test_damaged_ids_name_the_file(graph, tmp_path):
     file = tmp_path / "graph" / "ids" / "v.parquet"
     content = file.read_bytes()
     file.write_bytes(content[: len(content) // 2])
-    with pytest.raises(fp.GraphFormatError, match=r"v\.parquet: not a Parquet file of ids"):
-        fp.restore(np.arange(3), tmp_path / "back.parquet", graph=tmp_path / "graph")
+    with pytest.raises(fp.errors.GraphFormatError, match=r"v\.parquet: not a Parquet file of ids"):
+        fp.store.restore(np.arange(3), tmp_path / "back.parquet", graph=tmp_path / "graph")
     assert not (tmp_path / "back.parquet").exists()
     file.unlink()
     with pytest.raises(FileNotFoundError, match=r"v\.parquet"):
-        fp.restore(np.arange(3), graph=tmp_path / "graph")
+        fp.store.restore(np.arange(3), graph=tmp_path / "graph")
 
 
 def test_a_partition_is_saved_with_ids(graph, tmp_path):
     partition = fp.VertexPartition([1, 0, 1], 2)
     partition.save(tmp_path / "part.parquet", restore=tmp_path / "graph")
     table = pl.read_parquet(tmp_path / "part.parquet")
-    assert table.equals(fp.restore(partition, graph=graph))
-    with pytest.raises(fp.ParameterError, match=r"restore: needs a \.parquet"):
+    assert table.equals(fp.store.restore(partition, graph=graph))
+    with pytest.raises(fp.errors.ParameterError, match=r"restore: needs a \.parquet"):
         partition.save(tmp_path / "parts", restore=graph)
     assert (
         main(
@@ -200,7 +204,7 @@ def test_predictions_come_back_with_ids_and_labels(tmp_path, capsys):
         "relations": {"e": {"files": "e/", "source": {"v": "src"}, "target": {"v": "dst"}}},
     }
     graph = fp.ingest(schema, tmp_path / "graph")
-    fp.hash(graph, k=2).save(tmp_path / "parts", graph=graph)
+    fp.algorithms.hash(graph, k=2).save(tmp_path / "parts", graph=graph)
     words = ["train", "full", str(tmp_path / "parts"), "--epochs", "2"]
     back = ["--predictions", str(tmp_path / "p.parquet"), "--restore", str(tmp_path / "graph")]
     assert main([*words, *back]) == 0, capsys.readouterr().err
@@ -221,7 +225,7 @@ def test_predictions_are_tables_with_ids(tmp_path):
     (tmp_path / "out").mkdir()
     rows = np.random.default_rng(0).random((40, 2)).astype(np.float32)
     splits = {"train": range(20), "val": range(20, 30), "test": range(30, 40)}
-    fp.hash(tmp_path / "graph", k=2).save(
+    fp.algorithms.hash(tmp_path / "graph", k=2).save(
         tmp_path / "parts", features=rows, labels=np.arange(40) % 3, splits=splits
     )
     trained = fp.train.full(tmp_path / "parts", epochs=2, hidden=4)
@@ -245,7 +249,7 @@ def test_predictions_are_tables_with_ids(tmp_path):
         assert pl.read_parquet(out).equals(table)
     assert len(os.listdir(tmp_path / "out")) == 3
     assert not list(tmp_path.glob("fastpart-*"))
-    with pytest.raises(fp.ParameterError, match=r"restore: takes all vertices\. Leave out vertices="):
+    with pytest.raises(fp.errors.ParameterError, match=r"restore: takes all vertices\. Leave out vertices="):
         trained.predict(tmp_path / "parts", vertices=[1], restore=graph)
     with pytest.raises(TypeError, match="by position only source"):
         trained.predict(tmp_path / "parts", "logits")
@@ -255,7 +259,7 @@ def test_predictions_are_tables_with_ids(tmp_path):
 def test_predictions_of_a_regression_are_called_so(tmp_path):
     ids = [f"p{id:02}" for id in range(12)]
     fp.ingest(plain(tmp_path, ids, [(ids[0], id) for id in ids[1:]]), tmp_path / "graph")
-    fp.hash(tmp_path / "graph", k=2).save(
+    fp.algorithms.hash(tmp_path / "graph", k=2).save(
         tmp_path / "parts",
         features=np.eye(12, dtype=np.float32),
         labels=np.linspace(0, 1, 12),
@@ -267,24 +271,26 @@ def test_predictions_of_a_regression_are_called_so(tmp_path):
 
 def test_clusters_come_back_with_ids(typed):
     clusters = fp.cluster(typed)  # without labels, since a cluster is no class
-    back = fp.restore(clusters, typed.with_name("back"), graph=typed)
+    back = fp.store.restore(clusters, typed.with_name("back"), graph=typed)
     assert pl.read_parquet(back / "v.parquet").columns == ["id", "cluster"]
 
 
 def test_a_folder_of_tables_is_replaced_by_the_same_columns(typed, tmp_path):
     back = tmp_path / "back"
-    fp.restore(np.arange(5), back, graph=typed)
-    fp.restore(np.arange(5) + 1, back, graph=typed)
+    fp.store.restore(np.arange(5), back, graph=typed)
+    fp.store.restore(np.arange(5) + 1, back, graph=typed)
     with pytest.raises(FileExistsError, match=r"holds the column value, which would be lost.*overwrite=True"):
-        fp.restore(np.arange(5), back, graph=typed, column="class")
-    fp.restore(np.arange(5), back, graph=typed, column="class", overwrite=True)
+        fp.store.restore(np.arange(5), back, graph=typed, column="class")
+    fp.store.restore(np.arange(5), back, graph=typed, column="class", overwrite=True)
     assert "class" in pl.read_parquet(back / "v.parquet").columns
 
 
 def test_a_result_of_one_type_comes_back(typed, tmp_path):
-    of_w = fp.restore(np.array([5, 6, 7]), graph=typed, of_type="w")
+    of_w = fp.store.restore(np.array([5, 6, 7]), graph=typed, of_type="w")
     assert of_w.rows() == [(10, 5), (20, 6), (30, 7)]
-    of_v = fp.restore(np.array([1, 0]), tmp_path / "v.parquet", graph=typed, of_type="v", column="class")
+    of_v = fp.store.restore(
+        np.array([1, 0]), tmp_path / "v.parquet", graph=typed, of_type="v", column="class"
+    )
     known = pl.read_parquet(of_v)
     assert known.columns == ["id", "class", "label"]
     assert known.rows() == [("x", 1, "red"), ("y", 0, "blue")]
@@ -292,5 +298,5 @@ def test_a_result_of_one_type_comes_back(typed, tmp_path):
         ([1, 2], "w", "2 rows, but .* has 3 vertices of 'w'"),
         ([1, 2], "u", "of_type: 'u' is none of the types v, w"),
     ):
-        with pytest.raises(fp.ParameterError, match=message):
-            fp.restore(np.array(values), graph=typed, of_type=name)
+        with pytest.raises(fp.errors.ParameterError, match=message):
+            fp.store.restore(np.array(values), graph=typed, of_type=name)

@@ -53,7 +53,9 @@ def test_direct_reads_give_the_same_batches(parts, given):
 
 
 def test_other_ways_to_read_are_refused(parts):
-    with pytest.raises(fp.ParameterError, match=r"io: unknown value 'dircet'.*Did you mean 'direct'\?"):
+    with pytest.raises(
+        fp.errors.ParameterError, match=r"io: unknown value 'dircet'.*Did you mean 'direct'\?"
+    ):
         parts.loader(fanouts=FANOUTS, io="dircet")
 
 

@@ -123,13 +123,13 @@ def test_rows_that_are_not_finite_are_told_with_the_id(tmp_path, dtype):
     p = fp.VertexPartition([0, 1, 0, 1], 2)
     in_order = "features: the vertices of the graph have ids"
     with warnings.catch_warnings():
-        warnings.simplefilter("error", fp.GraphWarning)
+        warnings.simplefilter("error", fp.errors.GraphWarning)
         warnings.filterwarnings("ignore", in_order)
         p.save(tmp_path / "parts", graph=graph, features=features, halo_features=True)
     features[1, 0], features[3, 1] = np.inf, np.nan
-    first = fp.restore([0, 1, 2, 3], graph=graph)["id"][1]
+    first = fp.store.restore([0, 1, 2, 3], graph=graph)["id"][1]
     told = f"^features: 2 rows, the first of them of vertex 1 .id '{first}'. has NaN or infinite numbers"
-    with pytest.warns(fp.GraphWarning, match=told) as found:
+    with pytest.warns(fp.errors.GraphWarning, match=told) as found:
         p.save(tmp_path / "parts", graph=graph, features=features, halo_features=True)
     assert len([each for each in found if not str(each.message).startswith(in_order)]) == 1
 
@@ -184,7 +184,7 @@ def refused(tmp_path):
 def test_rows_must_be_one_per_vertex(refused, name, count):
     remedy = ".*open the graph with num_vertices=7" if count == 7 else "Give one row per vertex"
     expected = rf"{name}: {count} rows for 6 vertices\. {remedy}"
-    refused(fp.ParameterError, expected, **{name: np.zeros(count, int)})
+    refused(fp.errors.ParameterError, expected, **{name: np.zeros(count, int)})
 
 
 @pytest.mark.parametrize("name", needing_torch([".npy", ".npz", ".parquet", "torch"], "torch"))
@@ -193,13 +193,17 @@ def test_rows_of_containers_must_be_one_per_vertex(refused, tmp_path, name):
     edges = fp.open_graph(EDGES, num_vertices=7)
     partition = fp.VertexPartition([0] * 7, 1)
     refused(
-        fp.ParameterError, "features: 6 rows for 7 vertices", features=features, graph=edges, part=partition
+        fp.errors.ParameterError,
+        "features: 6 rows for 7 vertices",
+        features=features,
+        graph=edges,
+        part=partition,
     )
 
 
 def test_edge_features_must_be_one_per_record(refused):
     refused(
-        fp.ParameterError,
+        fp.errors.ParameterError,
         "edge_features: 6 rows for 8 records. Expected one row per record",
         edge_features=ROWS,
     )
@@ -212,7 +216,7 @@ def test_edge_features_must_be_one_per_record(refused):
         (np.array(["a"] * 6), TypeError, "features: .* got dtype <U1"),
         (np.zeros(6, "datetime64[s]"), TypeError, "features: .* got dtype datetime64"),
         (np.zeros(6, [("a", int)]), TypeError, "features: .* got dtype"),
-        (np.array(3), fp.ParameterError, "features: .* got a single number"),
+        (np.array(3), fp.errors.ParameterError, "features: .* got a single number"),
         (
             np.zeros(6, "complex64"),
             TypeError,
@@ -220,16 +224,16 @@ def test_edge_features_must_be_one_per_record(refused):
         ),
         (
             np.zeros(6),
-            fp.ParameterError,
+            fp.errors.ParameterError,
             r"features: shape \(6,\), .* Give a single feature the shape \(6, 1\)",
         ),
         (np.ma.masked_array(ROWS), TypeError, r"features: expected a \.npy, .*, got MaskedArray"),
         (ROWS.tolist(), TypeError, r"features: expected a \.npy, .*, got list"),
         (7, TypeError, "features: expected .*, got int"),
-        ("x.bin", fp.ParameterError, r"features: unknown suffix '\.bin'"),
+        ("x.bin", fp.errors.ParameterError, r"features: unknown suffix '\.bin'"),
         ("absent.csv", FileNotFoundError, r"absent\.csv"),
         ("absent.npy", FileNotFoundError, r"absent\.npy"),
-        ("/", fp.GraphFormatError, "not a regular file"),
+        ("/", fp.errors.GraphFormatError, "not a regular file"),
     ],
 )
 def test_what_holds_no_rows(refused, features, error, text):
@@ -249,10 +253,12 @@ def test_damaged_npy(refused, tmp_path):
     for bad in (b"", good[:60], good[:-1], good.replace(b"(6,", b"(9,"), b"PK\x03\x04", pickle.dumps(ROWS)):
         (tmp_path / "x.npy").write_bytes(bad)
         refused(
-            fp.GraphFormatError, r"x\.npy: not a \.npy array of numbers \(.+\)", features=tmp_path / "x.npy"
+            fp.errors.GraphFormatError,
+            r"x\.npy: not a \.npy array of numbers \(.+\)",
+            features=tmp_path / "x.npy",
         )
     np.save(tmp_path / "x.npy", np.array([None] * 6), allow_pickle=True)
-    refused(fp.GraphFormatError, r"x\.npy: .*Python objects", features=tmp_path / "x.npy")
+    refused(fp.errors.GraphFormatError, r"x\.npy: .*Python objects", features=tmp_path / "x.npy")
 
 
 CSR = {
@@ -269,31 +275,31 @@ CSR = {
     [
         (
             {"format": np.array(b"csc")},
-            fp.ParameterError,
+            fp.errors.ParameterError,
             r"holds a matrix in format 'csc'\. Save \.tocsr\(\)",
         ),
-        ({"format": np.array([1, 2])}, fp.GraphFormatError, "not a scipy sparse matrix"),
-        ({"shape": None}, fp.GraphFormatError, r"not a scipy sparse matrix.*shape"),
-        ({"shape": np.array([6, 2, 2])}, fp.GraphFormatError, "not a scipy sparse matrix"),
-        ({"shape": np.array([5, 2])}, fp.GraphFormatError, r"x\.npz: .* contradict each other"),
-        ({"shape": np.array([6, -2])}, fp.GraphFormatError, r"x\.npz: .* contradict each other"),
-        ({"indices": np.array([0, 2])}, fp.GraphFormatError, r"x\.npz: .* contradict each other"),
-        ({"indices": np.array([0, -1])}, fp.GraphFormatError, r"x\.npz: .* contradict each other"),
-        ({"indices": np.array([0])}, fp.GraphFormatError, r"x\.npz: .* contradict each other"),
+        ({"format": np.array([1, 2])}, fp.errors.GraphFormatError, "not a scipy sparse matrix"),
+        ({"shape": None}, fp.errors.GraphFormatError, r"not a scipy sparse matrix.*shape"),
+        ({"shape": np.array([6, 2, 2])}, fp.errors.GraphFormatError, "not a scipy sparse matrix"),
+        ({"shape": np.array([5, 2])}, fp.errors.GraphFormatError, r"x\.npz: .* contradict each other"),
+        ({"shape": np.array([6, -2])}, fp.errors.GraphFormatError, r"x\.npz: .* contradict each other"),
+        ({"indices": np.array([0, 2])}, fp.errors.GraphFormatError, r"x\.npz: .* contradict each other"),
+        ({"indices": np.array([0, -1])}, fp.errors.GraphFormatError, r"x\.npz: .* contradict each other"),
+        ({"indices": np.array([0])}, fp.errors.GraphFormatError, r"x\.npz: .* contradict each other"),
         (
             {"indptr": np.array([0, 9, 1, 1, 1, 1, 2])},
-            fp.GraphFormatError,
+            fp.errors.GraphFormatError,
             r"x\.npz: .* contradict each other",
         ),
         (
             {"indptr": np.array([0, 1, 1, 1, 1, 1, 3])},
-            fp.GraphFormatError,
+            fp.errors.GraphFormatError,
             r"x\.npz: .* contradict each other",
         ),
-        ({"data": np.array([1, None])}, fp.GraphFormatError, "not a scipy sparse matrix"),
+        ({"data": np.array([1, None])}, fp.errors.GraphFormatError, "not a scipy sparse matrix"),
         (
             {"data": np.array(["a", "b"])},
-            fp.GraphFormatError,
+            fp.errors.GraphFormatError,
             "a sparse matrix of real numbers or bools, got dtype <U1",
         ),
     ],
@@ -310,7 +316,11 @@ def test_what_a_sparse_matrix_stores_must_fit(refused, tmp_path):
     given = {"features": features, "graph": fp.open_graph(EDGES, num_vertices=n), "threads": 1}
     text = r"features: the entries of .*x\.npz need 2\.0 MB of memory, but the budget is 1\.0 MB\. Raise memory_limit"
     refused(
-        fp.MemoryBudgetError, text, part=fp.VertexPartition(np.zeros(n, int), 1), memory_limit=10**6, **given
+        fp.errors.MemoryBudgetError,
+        text,
+        part=fp.VertexPartition(np.zeros(n, int), 1),
+        memory_limit=10**6,
+        **given,
     )
 
 
@@ -318,31 +328,39 @@ def test_npz_that_is_no_archive(refused, tmp_path):
     good = sparse(tmp_path).read_bytes()
     for bad in (b"", good[:100], b"\x80\x04pickle", bytes(1000)):
         (tmp_path / "x.npz").write_bytes(bad)
-        refused(fp.GraphFormatError, r"x\.npz: not a scipy sparse matrix", features=tmp_path / "x.npz")
+        refused(fp.errors.GraphFormatError, r"x\.npz: not a scipy sparse matrix", features=tmp_path / "x.npz")
 
 
 def test_damaged_parquet(refused, tmp_path):
     good = parquet(tmp_path).read_bytes()
     for bad in (b"", good[:-9], b"PAR1" + bytes(50) + b"PAR1", bytes(1000)):
         (tmp_path / "x.parquet").write_bytes(bad)
-        refused(fp.GraphFormatError, r"x\.parquet: not a Parquet file", features=tmp_path / "x.parquet")
+        refused(
+            fp.errors.GraphFormatError, r"x\.parquet: not a Parquet file", features=tmp_path / "x.parquet"
+        )
     parquet(tmp_path, pl.DataFrame({"a": list("abcdef")}))
-    refused(fp.ParameterError, r"x\.parquet has no column of numbers", features=tmp_path / "x.parquet")
+    refused(fp.errors.ParameterError, r"x\.parquet has no column of numbers", features=tmp_path / "x.parquet")
     parquet(tmp_path, pl.DataFrame({"a": [1, 2, None, 4, 5, 6]}))
     refused(
-        fp.ParameterError, r"column 'a' of .*x\.parquet is null in row 2", features=tmp_path / "x.parquet"
+        fp.errors.ParameterError,
+        r"column 'a' of .*x\.parquet is null in row 2",
+        features=tmp_path / "x.parquet",
     )
 
 
 @pytest.mark.parametrize(
     ("options", "error", "text"),
     [
-        ({"halo_hops": 3}, fp.ParameterError, "halo_hops: 3 is not one of 0, 1, 2"),
-        ({"halo_hops": -1}, fp.ParameterError, "halo_hops: -1"),
+        ({"halo_hops": 3}, fp.errors.ParameterError, "halo_hops: 3 is not one of 0, 1, 2"),
+        ({"halo_hops": -1}, fp.errors.ParameterError, "halo_hops: -1"),
         ({"halo_hops": "1"}, TypeError, "halo_hops: expected an integer, got str"),
         ({"halo_hops": True}, TypeError, "halo_hops: expected an integer, got bool"),
         ({"halo_features": 1}, TypeError, "halo_features: expected True or False, got int"),
-        ({"halo_features": True}, fp.ParameterError, "halo_features: there are no features. Pass features="),
+        (
+            {"halo_features": True},
+            fp.errors.ParameterError,
+            "halo_features: there are no features. Pass features=",
+        ),
         ({"feature": ROWS}, TypeError, "has no parameter 'feature'"),
     ],
 )
@@ -367,19 +385,22 @@ def test_what_belongs_to_a_directory(refused, name):
     given = {name: ONLY_DIRECTORIES[name]}
     for out in ("part.npy", "part.txt", "part.parquet"):
         refused(
-            fp.ParameterError,
+            fp.errors.ParameterError,
             f"{name}: needs a partition directory. Choose an output without",
             out,
             **given,
         )
-    refused(fp.ParameterError, f"{name}: needs graph=", graph=None, **given)
+    refused(fp.errors.ParameterError, f"{name}: needs graph=", graph=None, **given)
 
 
 def test_edge_partitions_have_no_halo(refused):
     partition = fp.EdgePartition([0] * 8, 1)
     for halo in ({"halo_hops": 2}, {"halo_features": True, "features": ROWS}):
         refused(
-            fp.ParameterError, "halo_.*: the parts of an edge partition have no halo", part=partition, **halo
+            fp.errors.ParameterError,
+            "halo_.*: the parts of an edge partition have no halo",
+            part=partition,
+            **halo,
         )
 
 
@@ -393,7 +414,7 @@ def test_inputs_within_the_directory_that_is_replaced_are_kept(refused, tmp_path
     given = {name: tmp_path / "link" / "mine.npy"}
     if as_memmap and name != "graph":
         given = {name: np.load(mine, mmap_mode="r")}
-    refused(fp.ParameterError, f"({name}|out): .*(would be deleted)", **given)
+    refused(fp.errors.ParameterError, f"({name}|out): .*(would be deleted)", **given)
     assert mine.exists()
 
 

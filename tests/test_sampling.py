@@ -397,11 +397,11 @@ def test_a_graph_in_memory_is_as_its_only_part(tmp_path_factory, graph, kind, se
 def test_a_graph_in_memory_is_checked():
     ids, offsets, sources = np.arange(2), np.array([0, 1, 2]), np.array([1, 0], np.int32)
     for wrong in ((ids[:1], offsets[:1], sources), (ids, offsets[:2], sources)):
-        with pytest.raises(fp.GraphFormatError, match="the lengths of its arrays contradict"):
+        with pytest.raises(fp.errors.GraphFormatError, match="the lengths of its arrays contradict"):
             _core.Topology.in_memory(*wrong)
     for offsets, sources in (([0, 3, 2], [1, 0]), ([0, 1, 2], [1, 7]), ([0, 1, 2], [-1, 0])):
         topology = _core.Topology.in_memory(ids, np.array(offsets), np.array(sources, np.int32))
-        with pytest.raises(fp.GraphFormatError, match="the graph"):
+        with pytest.raises(fp.errors.GraphFormatError, match="the graph"):
             _core.Sampler(topology, [-1]).sample(np.arange(2, dtype=np.uint32))
 
 
@@ -420,7 +420,7 @@ def test_rows_of_any_kind_are_those_of_the_parts(direct, tmp_path):
         np.testing.assert_array_equal(opened.gather(wanted.astype(dtype)), rows[wanted], strict=True)
     assert opened.bytes_of(wanted) > 0
     for row in (-1, 20):
-        with pytest.raises(fp.ParameterError, match=rf"rows: the row {row} is outside 0..20"):
+        with pytest.raises(fp.errors.ParameterError, match=rf"rows: the row {row} is outside 0..20"):
             opened.gather(np.array([row]))
     with pytest.raises(TypeError, match="rows: expected uint32 or int64 of one dimension, got float64"):
         opened.gather(np.zeros(3))
@@ -430,7 +430,7 @@ def test_rows_of_any_kind_are_those_of_the_parts(direct, tmp_path):
         ([0, -7, 7, 20], "starts: expected the first row of each part"),
         ([1, 7, 7, 20], "starts: expected the first row of each part"),
     ):
-        with pytest.raises(fp.ParameterError, match=text):
+        with pytest.raises(fp.errors.ParameterError, match=text):
             _core.Features(files, topology, starts=np.array(wrong))
-    with pytest.raises(fp.GraphFormatError, match=r"7 rows of dtype .* expected 8"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"7 rows of dtype .* expected 8"):
         _core.Features(files, topology, starts=np.array([0, 8, 8, 21]))

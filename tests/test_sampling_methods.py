@@ -34,7 +34,7 @@ def known() -> dict[str, str]:
 def test_loaders_take_the_names_of_the_core():
     assert set(get_args(Sampling)) == set(known())
     topology = _core.Topology.in_memory(np.arange(1), np.zeros(2, np.int64), np.zeros(0, np.int32))
-    with pytest.raises(fp.ParameterError, match=f"Known are {', '.join(known())}"):
+    with pytest.raises(fp.errors.ParameterError, match=f"Known are {', '.join(known())}"):
         _core.Sampler(topology, [1], kind="newest")
 
 

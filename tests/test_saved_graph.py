@@ -21,7 +21,7 @@ def graph(tmp_path):
     return fp.open_graph(tmp_path / "g.bin", num_vertices=6)
 
 
-@pytest.mark.parametrize("make", [fp.spring, fp.hdrf, fp.partition])
+@pytest.mark.parametrize("make", [fp.spring, fp.algorithms.hdrf, fp.partition])
 def test_a_directory_has_the_parts_of_the_graph_it_was_made_from(make, graph, tmp_path):
     p = make(graph, 2)
     p.save(tmp_path / "short", features=X)
@@ -46,7 +46,9 @@ def test_without_its_graph_there_are_no_parts(graph, tmp_path):
     p.graph = None
     p.save(tmp_path / "parts")
     assert sorted(os.listdir(tmp_path / "parts")) == ["assignment.npy", "manifest.json"]
-    with pytest.raises(fp.ParameterError, match="features: needs graph=, since this partition does not know"):
+    with pytest.raises(
+        fp.errors.ParameterError, match="features: needs graph=, since this partition does not know"
+    ):
         p.save(tmp_path / "parts", features=X)
 
 
@@ -54,7 +56,7 @@ def test_a_graph_that_changed_since_is_named(graph, tmp_path):
     p = fp.spring(graph, 2)
     raw(tmp_path / "g.bin", EDGES[::-1])
     os.utime(tmp_path / "g.bin", ns=(0, 0))
-    with pytest.raises(fp.EdgeFileChangedError, match=r"g\.bin"):
+    with pytest.raises(fp.errors.EdgeFileChangedError, match=r"g\.bin"):
         p.save(tmp_path / "parts", features=X)
     assert not (tmp_path / "parts").exists()
     p.save(tmp_path / "p.npy")
@@ -68,7 +70,7 @@ def test_files_need_no_pass_over_the_graph_and_never_replace_it(graph, tmp_path)
         progress=lambda phase, done, total: pytest.fail(phase) if phase != "save" else None,
     )
     np.save(tmp_path / "g.npy", EDGES)
-    with pytest.raises(fp.ParameterError, match=r"out: .*g\.npy is the input"):
+    with pytest.raises(fp.errors.ParameterError, match=r"out: .*g\.npy is the input"):
         fp.spring(fp.open_graph(tmp_path / "g.npy"), 2).save(tmp_path / "g.npy")
     np.testing.assert_array_equal(np.load(tmp_path / "g.npy"), EDGES)
 
@@ -79,14 +81,25 @@ def test_the_star_leaves_builtins_and_modules_alone():
     assert names["random"].__name__ == "random"
     assert "hash" not in names
     assert names["spring"] is fp.spring
-    assert callable(fp.hash)
-    assert callable(fp.random)
+    assert callable(fp.algorithms.hash)
+    assert callable(fp.algorithms.random)
 
 
 def test_dir_shows_what_is_public_and_nothing_else():
     assert dir(fp) == sorted(
-        {*fp.__all__, "__version__", "compat", "datasets", "hash", "pyg", "random", "report"}
+        [*fp.__all__, "__version__", "algorithms", "compat", "datasets", "errors", "pyg", "report", "typing"]
     )
+    assert len(dir(fp)) <= 40
+
+
+def test_names_that_have_moved_say_where_they_are():
+    for module, names in fp._MOVED.items():
+        for name in names.split():
+            with pytest.raises(
+                AttributeError, match=rf"no attribute '{name}'\. It is fp\.{module}\.{name} now"
+            ):
+                getattr(fp, name)
+            assert getattr(getattr(fp, module), name)
 
 
 METHODS = [
@@ -96,8 +109,8 @@ METHODS = [
         for name in ("save", "evaluate", "plot")
     ),
     *(getattr(fp.VertexPartition, name) for name in ("loader", "plan", "link_loader", "save_cache")),
-    *(getattr(fp.Evaluation, name) for name in ("save", "plot")),
-    *(getattr(fp.Comparison, name) for name in ("save", "plot", "report")),
+    *(getattr(fp.typing.Evaluation, name) for name in ("save", "plot")),
+    *(getattr(fp.typing.Comparison, name) for name in ("save", "plot", "report")),
 ]
 
 

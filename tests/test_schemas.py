@@ -130,7 +130,9 @@ def test_an_upgraded_directory_is_one_of_the_newest_schema(old, of):
 @pytest.mark.parametrize("of", OF)
 def test_the_files_of_an_older_directory_are_listed(tmp_path, of):
     folder = Path(shutil.copytree(DATA / "3" / of, tmp_path / "parts"))
-    with pytest.raises(fp.GraphFormatError, match=r"lists no checksums.*`fastpart upgrade .*` adds those"):
+    with pytest.raises(
+        fp.errors.GraphFormatError, match=r"lists no checksums.*`fastpart upgrade .*` adds those"
+    ):
         fp.store.verify(folder)
     assert fp.store.upgrade(folder) is True
     assert told(folder) == manifest(DATA / "3" / of)
@@ -158,11 +160,11 @@ def test_what_is_no_partition_directory_is_refused(tmp_path):
     (tmp_path / "empty").mkdir()
     fp.VertexPartition([0, 1], 2).save(tmp_path / "part.npy")
     with pytest.raises(
-        fp.GraphFormatError, match=r"empty is not a partition directory: it has no manifest\.json"
+        fp.errors.GraphFormatError, match=r"empty is not a partition directory: it has no manifest\.json"
     ):
         fp.store.upgrade(tmp_path / "empty")
     with pytest.raises(
-        fp.GraphFormatError, match=r"part\.npy is a file\. Only partition directories can be upgraded"
+        fp.errors.GraphFormatError, match=r"part\.npy is a file\. Only partition directories can be upgraded"
     ):
         fp.store.upgrade(tmp_path / "part.npy")
     with pytest.raises(FileNotFoundError, match="absent"):
@@ -189,7 +191,7 @@ def test_damaged_manifests_are_refused_and_stay(old, of, changes, text):
     (old / "manifest.json").write_text(json.dumps(content))
     before = files(old)
     for call in (fp.open_partition, fp.store.upgrade):
-        with pytest.raises(fp.GraphFormatError, match=text):
+        with pytest.raises(fp.errors.GraphFormatError, match=text):
             call(old)
     assert files(old) == before
 
@@ -253,7 +255,9 @@ def test_a_halo_that_its_owner_does_not_hold_is_refused_and_nothing_is_written(o
     vertices[-1] = vertices[: fp.open_partition(old).parts[1].num_inner].max()
     np.save(file, vertices)
     before = files(old)
-    with pytest.raises(fp.GraphFormatError, match="part 1 has halo vertices that part 0 does not hold"):
+    with pytest.raises(
+        fp.errors.GraphFormatError, match="part 1 has halo vertices that part 0 does not hold"
+    ):
         fp.store.upgrade(old)
     assert files(old) == before
 
@@ -292,7 +296,9 @@ def test_loads_that_are_not_those_of_the_assignment_are_refused(tmp_path):
     content = manifest(folder)
     content["caps"][0]["loads"] = [36, 37]
     (folder / "manifest.json").write_text(json.dumps(content))
-    with pytest.raises(fp.GraphFormatError, match="caps: the loads of edges contradict the assignment"):
+    with pytest.raises(
+        fp.errors.GraphFormatError, match="caps: the loads of edges contradict the assignment"
+    ):
         fp.open_partition(folder)
 
 

@@ -17,7 +17,7 @@ PARTS = (4, 8, 32)
 TO_REACH = {4: 1.60, 8: 1.95, 32: 2.80}
 
 
-@pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fastpart.errors.CapacityWarning")
 @given(edge_lists(max_n=20), st.sampled_from([1, 2, 3, 8, 33, 65, 255, 256]), st.sampled_from([1, 1.1, 3]))
 def test_every_record_has_a_part_within_the_cap(graph, k, balance):
     n, edges = graph
@@ -54,11 +54,11 @@ def test_bands_are_fewer_replicas_than_the_order_of_the_file(real_graphs):
 def test_parameters_belong_to_a_mode():
     edges = np.array([[0, 1], [1, 2]])
     for options in ({"bands": 4}, {"balance_weight": 2}):
-        with pytest.raises(fp.ParameterError, match=r"of=.edges."):
+        with pytest.raises(fp.errors.ParameterError, match=r"of=.edges."):
             fp.sigma(edges, 2, **options)
         assert len(fp.sigma(edges, 2, of="edges", **options)) == 2
     for bands in (0, 65):
-        with pytest.raises(fp.ParameterError, match=r"^bands:"):
+        with pytest.raises(fp.errors.ParameterError, match=r"^bands:"):
             fp.sigma(edges, 2, of="edges", bands=bands)
 
 
@@ -91,6 +91,10 @@ def test_it_beats_the_streams_without_clusters(real_graphs, pairs):
         edges = real_graphs[name]
         sigma, hdrf, greedy = (
             fp.evaluate(edges, part).summary["rf"][0]
-            for part in (fp.sigma(edges, k, of="edges"), fp.hdrf(edges, k), fp.greedy(edges, k))
+            for part in (
+                fp.sigma(edges, k, of="edges"),
+                fp.algorithms.hdrf(edges, k),
+                fp.algorithms.greedy(edges, k),
+            )
         )
         assert sigma < min(hdrf, greedy), f"{name}, k={k}"

@@ -16,7 +16,7 @@ from fastpart.cli import main
 from soaked import PAIRS, examples
 from strategies import edge_lists
 
-pytestmark = pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::fastpart.errors.CapacityWarning")
 
 
 class Oracle:
@@ -352,10 +352,10 @@ def test_a_symmetric_file_is_the_same_graph():
 
 
 def test_a_cap_that_cannot_be_is_raised_with_a_warning_or_refused():
-    with pytest.warns(fp.CapacityWarning, match=r"volume_balance: .* within 165 .* raised to"):
+    with pytest.warns(fp.errors.CapacityWarning, match=r"volume_balance: .* within 165 .* raised to"):
         partition = fp.sigma(star(200), 4)
     assert partition.volume_cap >= 200
-    with pytest.raises(fp.CapacityError, match="volume_balance"):
+    with pytest.raises(fp.errors.CapacityError, match="volume_balance"):
         fp.sigma(star(200), 4, on_infeasible="error")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -377,7 +377,9 @@ def test_measures_and_files_have_both_caps(tmp_path):
     assert [bound["of"] for bound in manifest["caps"]] == ["vertices", "volume"]
     manifest["caps"][1]["loads"] = [1, 2]
     (tmp_path / "out" / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(fp.GraphFormatError, match="caps: volume: loads: expected a list of 3 integers"):
+    with pytest.raises(
+        fp.errors.GraphFormatError, match="caps: volume: loads: expected a list of 3 integers"
+    ):
         fp.open_partition(tmp_path / "out")
 
 
@@ -391,19 +393,19 @@ def test_without_repair_there_are_no_caps():
 @pytest.mark.parametrize(
     ("options", "error", "text"),
     [
-        ({"of": "both"}, fp.ParameterError, "of: unknown value 'both'"),
-        ({"objective": "speed"}, fp.ParameterError, "objective: unknown value"),
-        ({"balance": 0.9}, fp.ParameterError, "balance"),
-        ({"volume_balance": math.inf}, fp.ParameterError, "volume_balance"),
-        ({"tau": -1}, fp.ParameterError, "tau: -1. Use a number of at least 0"),
+        ({"of": "both"}, fp.errors.ParameterError, "of: unknown value 'both'"),
+        ({"objective": "speed"}, fp.errors.ParameterError, "objective: unknown value"),
+        ({"balance": 0.9}, fp.errors.ParameterError, "balance"),
+        ({"volume_balance": math.inf}, fp.errors.ParameterError, "volume_balance"),
+        ({"tau": -1}, fp.errors.ParameterError, "tau: -1. Use a number of at least 0"),
         ({"tau": "1"}, TypeError, "tau: expected a number"),
-        ({"gamma": 1.0}, fp.ParameterError, "gamma: 1. Use more than 1.1"),
-        ({"batch": 0}, fp.ParameterError, "batch"),
+        ({"gamma": 1.0}, fp.errors.ParameterError, "gamma: 1. Use more than 1.1"),
+        ({"batch": 0}, fp.errors.ParameterError, "batch"),
         ({"strict": 1}, TypeError, "strict"),
-        ({"on_infeasible": "ignore"}, fp.ParameterError, "on_infeasible"),
-        ({"out": "x.npy"}, fp.ParameterError, 'out: needs of="edges"'),
-        ({"of": "edges", "tau": 1.0}, fp.ParameterError, 'tau: it belongs to of="vertices"'),
-        ({"tmp_dir": "/nowhere/at/all"}, fp.ParameterError, "tmp_dir"),
+        ({"on_infeasible": "ignore"}, fp.errors.ParameterError, "on_infeasible"),
+        ({"out": "x.npy"}, fp.errors.ParameterError, 'out: needs of="edges"'),
+        ({"of": "edges", "tau": 1.0}, fp.errors.ParameterError, 'tau: it belongs to of="vertices"'),
+        ({"tmp_dir": "/nowhere/at/all"}, fp.errors.ParameterError, "tmp_dir"),
     ],
     ids=str,
 )

@@ -22,6 +22,7 @@ def public():
     """Return every public name, with its module. What two modules have belongs to the package."""
     modules = [name for name in fp.__all__ if isinstance(getattr(fp, name), ModuleType)]
     names = {f"fastpart.{name}" for name in fp.__all__ if name not in modules}
+    modules += ["algorithms", "errors", "report", "typing"]
     for module in modules:
         those = getattr(fp, module).__all__
         names |= {f"fastpart.{module}.{name}" for name in those if f"fastpart.{name}" not in names}

@@ -106,7 +106,7 @@ def test_pandas_frames():
         TypeError, match=r"the pandas frame: which columns hold the ids\? It has 'a' .*columns="
     ):
         fp.open_graph(frame.assign(id=7).set_axis(["a", "b", "c"], axis=1))
-    with pytest.raises(fp.GraphFormatError, match=r"column 'v' has no id in row 1\. Drop such"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"column 'v' has no id in row 1\. Drop such"):
         fp.open_graph(frame.assign(v=[1.0, None, 3.0]))
 
 
@@ -126,13 +126,13 @@ def test_lazy_frames_are_streamed(tmp_path):
 def test_lazy_frames_that_hold_no_edges():
     same(pl.LazyFrame({"u": PATH[:, 0], "v": PATH[:, 1].astype(np.uint8)}))
     assert fp.open_graph(pl.LazyFrame(schema={"u": pl.Int64, "v": pl.Int64})).num_edges == 0
-    with pytest.raises(fp.GraphFormatError, match="record 1 holds the id -1, outside 0 to"):
+    with pytest.raises(fp.errors.GraphFormatError, match="record 1 holds the id -1, outside 0 to"):
         fp.open_graph(pl.LazyFrame({"u": [0, 1], "v": [0, -1]}))
     with pytest.raises(TypeError, match="column 'v' is Float64"):
         fp.open_graph(pl.LazyFrame({"u": [0], "v": [0.5]}))
     with pytest.raises(TypeError, match="the polars frame: expected two columns"):
         fp.open_graph(pl.LazyFrame({"u": [0]}))
-    with pytest.raises(fp.ParameterError, match=r"tmp_dir: .* is not a directory"):
+    with pytest.raises(fp.errors.ParameterError, match=r"tmp_dir: .* is not a directory"):
         fp.open_graph(pl.LazyFrame({"u": [0], "v": [1]}), tmp_dir=tempfile.gettempdir() + "/none")
 
 
@@ -223,7 +223,7 @@ def test_rustworkx():
         graph.add_edges_from_no_data([tuple(record) for record in PATH.tolist()])
         same(graph, n=5, directedness=directedness)
         graph.remove_node(1)
-        with pytest.raises(fp.GraphFormatError, match=r"graph\.subgraph\(graph\.node_indexes\(\)\)"):
+        with pytest.raises(fp.errors.GraphFormatError, match=r"graph\.subgraph\(graph\.node_indexes\(\)\)"):
             fp.open_graph(graph)
         left = fp.open_graph(graph.subgraph(graph.node_indexes()))
         assert (left.num_vertices, left.num_edges) == (4, 1)

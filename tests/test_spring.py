@@ -12,7 +12,7 @@ import fastpart as fp
 from soaked import examples
 from strategies import edge_lists
 
-pytestmark = pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::fastpart.errors.CapacityWarning")
 
 
 def oracle(n, edges, k, *, balance=1.05, passes=1, batch=None, strict=True):
@@ -244,9 +244,9 @@ def test_degrees_that_are_known_need_no_counting(skewed):
 @pytest.mark.parametrize(
     ("degrees", "error", "text"),
     [
-        (np.ones(3, np.uint32), fp.ParameterError, "degrees: 3 degrees for 4 vertices"),
-        (np.ones(4, np.uint32), fp.ParameterError, "degrees: they sum to 4. The records have 6 ends"),
-        (np.array([1, 2, 2, -1]), fp.ParameterError, "degrees: values must fit in uint32"),
+        (np.ones(3, np.uint32), fp.errors.ParameterError, "degrees: 3 degrees for 4 vertices"),
+        (np.ones(4, np.uint32), fp.errors.ParameterError, "degrees: they sum to 4. The records have 6 ends"),
+        (np.array([1, 2, 2, -1]), fp.errors.ParameterError, "degrees: values must fit in uint32"),
         (
             np.array([1.0, 2.0, 2.0, 1.0]),
             TypeError,
@@ -261,7 +261,9 @@ def test_degrees_of_another_graph_are_refused(degrees, error, text):
 
 
 def test_more_parts_than_vertices_leave_parts_empty():
-    with pytest.warns(fp.CapacityWarning, match=r"k=7 parts for 3 vertices. At least 4 parts are empty"):
+    with pytest.warns(
+        fp.errors.CapacityWarning, match=r"k=7 parts for 3 vertices. At least 4 parts are empty"
+    ):
         partition = fp.spring(np.array([[0, 1], [1, 2]]), 7)
     assert partition.loads.sum() == 3
     assert partition.cap == 1

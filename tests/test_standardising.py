@@ -130,7 +130,7 @@ def test_halos_and_parts_of_edges_hold_standardised_rows(tmp_path, features):
         np.testing.assert_allclose(part.halo_features, wanted[part.halo], rtol=1e-5, atol=1e-6)
     graph, _ = attributed()
     more = {"features": features, "splits": SPLITS, "standardise": True}
-    fp.dbh(graph, k=3).save(tmp_path / "edges", graph=graph, **more)
+    fp.algorithms.dbh(graph, k=3).save(tmp_path / "edges", graph=graph, **more)
     for part in fp.open_partition(tmp_path / "edges").parts:
         np.testing.assert_allclose(part.features, wanted[part.vertices], rtol=1e-5, atol=1e-6)
 
@@ -139,7 +139,7 @@ def test_what_cannot_be_standardised_is_refused_by_name(tmp_path):
     features = FEATURES["row"]
 
     def refused(text, features=features, **more):
-        with pytest.raises(fp.ParameterError, match=text):
+        with pytest.raises(fp.errors.ParameterError, match=text):
             saved(tmp_path / "parts", features, **{"splits": SPLITS, "standardise": True, **more})
         assert not (tmp_path / "parts").exists()
 
@@ -147,7 +147,7 @@ def test_what_cannot_be_standardised_is_refused_by_name(tmp_path):
     refused("standardise: the splits have no training vertices", splits={"val": TRAIN})
     refused("standardise: the splits have no training vertices", splits={"train": np.zeros(N, bool)})
     graph, _ = attributed()
-    with pytest.raises(fp.ParameterError, match="standardise: there are no features"):
+    with pytest.raises(fp.errors.ParameterError, match="standardise: there are no features"):
         fp.VertexPartition(np.zeros(N, int), 1).save(
             tmp_path / "parts", graph=graph, splits=SPLITS, standardise=True
         )

@@ -166,7 +166,7 @@ def test_directory_without_edges_has_no_measures(tmp_path):
 def test_a_directory_saved_with_edges_belongs_to_them(tmp_path, part):
     folder = save(part, tmp_path, "parts", graph=EDGES)
     assert fp.open_partition(folder, graph=EDGES).checksum == fp.open_graph(EDGES).identify()[1]
-    with pytest.raises(fp.GraphFormatError, match="its checksum is"):
+    with pytest.raises(fp.errors.GraphFormatError, match="its checksum is"):
         fp.open_partition(folder, graph=EDGES[::-1])
 
 
@@ -176,12 +176,15 @@ def test_a_directory_saved_with_edges_belongs_to_them(tmp_path, part):
 @pytest.mark.parametrize("name", ["part.csv", "part.npz", "part.NPY", "part.npy.gz", "v1.0"])
 def test_unknown_suffixes_list_the_valid_ones(tmp_path, name):
     with pytest.raises(
-        fp.ParameterError, match=r"out: unknown suffix '\..*\. Use \.npy, \.txt, \.parquet, or no suffix"
+        fp.errors.ParameterError,
+        match=r"out: unknown suffix '\..*\. Use \.npy, \.txt, \.parquet, or no suffix",
     ):
         save(fp.VertexPartition([0], 1), tmp_path, name)
     assert names(tmp_path) == []
     (tmp_path / name).write_bytes(b"0\n")
-    with pytest.raises(fp.ParameterError, match=r"source: .* is not a partition directory, \.npy, \.txt or"):
+    with pytest.raises(
+        fp.errors.ParameterError, match=r"source: .* is not a partition directory, \.npy, \.txt or"
+    ):
         fp.open_partition(tmp_path / name)
 
 
@@ -218,7 +221,7 @@ def test_what_an_interrupted_replacement_left_is_named(tmp_path):
 
 @pytest.mark.parametrize("out", ["", "a\0b.npy", 3, None])
 def test_what_is_no_path_is_refused(out):
-    with pytest.raises((fp.ParameterError, TypeError), match="out: "):
+    with pytest.raises((fp.errors.ParameterError, TypeError), match="out: "):
         fp.VertexPartition([0], 1).save(out)
 
 
@@ -269,7 +272,7 @@ def test_output_that_is_the_input_is_refused(tmp_path, alias):
     elif alias == "hard link":
         out = tmp_path / "part.npy"
         os.link(tmp_path / "g.npy", out)
-    with pytest.raises(fp.ParameterError, match=r"out: .* is the input. Choose another name"):
+    with pytest.raises(fp.errors.ParameterError, match=r"out: .* is the input. Choose another name"):
         fp.spring(tmp_path / "g.npy", k=2).save(out, graph=tmp_path / "g.npy")
     assert (tmp_path / "g.npy").read_bytes() == before
 
@@ -291,11 +294,11 @@ def test_a_partition_of_another_graph_is_refused(tmp_path, name):
     other[0] = [1, 0]
     for edges, field in [(EDGES[:2], "n"), (np.vstack([EDGES, EDGES]), "m"), (other, "checksum")]:
         with pytest.raises(
-            fp.GraphFormatError, match=f"the partition belongs to another graph: its {field} is"
+            fp.errors.GraphFormatError, match=f"the partition belongs to another graph: its {field} is"
         ):
             fp.open_partition(path, graph=edges)
         with pytest.raises(
-            fp.GraphFormatError, match=f"the partition belongs to another graph: its {field} is"
+            fp.errors.GraphFormatError, match=f"the partition belongs to another graph: its {field} is"
         ):
             fp.spring(EDGES, k=2).save(tmp_path / "other.npy", graph=edges)
     assert not (tmp_path / "other.npy").exists()
@@ -304,23 +307,23 @@ def test_a_partition_of_another_graph_is_refused(tmp_path, name):
 @pytest.mark.parametrize("name", ["part.npy", "part.txt"])
 def test_arrays_of_another_length_are_refused(tmp_path, name):
     path = save(fp.spring(EDGES, k=2), tmp_path, name)
-    with pytest.raises(fp.GraphFormatError, match="it has 6 vertices, the graph has 3"):
+    with pytest.raises(fp.errors.GraphFormatError, match="it has 6 vertices, the graph has 3"):
         fp.open_partition(path, graph=EDGES[:3])
 
 
 def test_k_and_kind_that_contradict_the_file_are_refused(tmp_path):
     path = save(fp.VertexPartition([0, 1, 2], 3), tmp_path, "part")
-    with pytest.raises(fp.ParameterError, match=r"k: 2, but .*part holds 3 parts"):
+    with pytest.raises(fp.errors.ParameterError, match=r"k: 2, but .*part holds 3 parts"):
         fp.open_partition(path, k=2)
-    with pytest.raises(fp.ParameterError, match=r"of: 'edges', but .*part holds parts of vertices"):
+    with pytest.raises(fp.errors.ParameterError, match=r"of: 'edges', but .*part holds parts of vertices"):
         fp.open_partition(path, of="edges")
     with pytest.raises(
-        fp.ParameterError, match=r"of: unknown value 'vertexes'\. Valid values are 'vertices', 'edges'"
+        fp.errors.ParameterError, match=r"of: unknown value 'vertexes'\. Valid values are 'vertices', 'edges'"
     ):
         fp.open_partition(path, of="vertexes")
     np.save(tmp_path / "part.npy", np.array([0, 1, 2]))
     with pytest.raises(
-        fp.GraphFormatError, match=r"part\.npy: assignment: vertex 2 has part 2, outside 0\.\.1"
+        fp.errors.GraphFormatError, match=r"part\.npy: assignment: vertex 2 has part 2, outside 0\.\.1"
     ):
         fp.open_partition(tmp_path / "part.npy", k=2)
 

@@ -97,13 +97,13 @@ def test_tables_that_hold_no_labels(tmp_path, content, text):
 
 
 def test_tables_that_hold_no_splits(tmp_path):
-    with pytest.raises(fp.ParameterError, match=r"t\.csv: column split holds 'tset'\. Expected train"):
+    with pytest.raises(fp.errors.ParameterError, match=r"t\.csv: column split holds 'tset'\. Expected train"):
         splits_of(table(tmp_path, "vertex,split\n0,tset\n"), 4)
-    with pytest.raises(fp.ParameterError, match="names no vertex"):
+    with pytest.raises(fp.errors.ParameterError, match="names no vertex"):
         splits_of(table(tmp_path, 'split\n""\n""\n'), 2)
     with pytest.raises(FileNotFoundError, match=r"absent\.csv"):
         splits_of(tmp_path / "absent.csv", 4)
-    with pytest.raises(fp.GraphFormatError, match=r"t\.parquet: not a table"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"t\.parquet: not a table"):
         labels_of(table(tmp_path, b"PAR1", "t.parquet"), 4)
 
 
@@ -118,7 +118,7 @@ def test_everywhere_that_takes_them(tmp_path, monkeypatch, capsys):
     partition.save(tmp_path / "parts", graph=RING, labels=file, splits=file)
     stored = fp.open_partition(tmp_path / "parts")
     assert np.concatenate([part.labels for part in stored.parts]).tolist() == labels.tolist()
-    assert fp.bytegnn(RING, 2, splits=file) == fp.bytegnn(RING, 2, splits=splits)
+    assert fp.algorithms.bytegnn(RING, 2, splits=file) == fp.algorithms.bytegnn(RING, 2, splits=splits)
     compared = fp.compare(RING, 2, ["spring"], labels=file, splits=file, peers=False)
     assert compared.summary["error"].null_count() == 1
     monkeypatch.chdir(tmp_path)
@@ -136,5 +136,5 @@ def test_the_ids_of_the_user(tmp_path):
     order = ["ann", "bob", "dan", "eve"]
     labels = labels_of(file, 4, graph._id_tables)
     assert dict(zip(order, labels.tolist(), strict=True)) == {"ann": 0, "bob": -1, "dan": 1, "eve": 2}
-    with pytest.raises(fp.ParameterError, match="row 0: no vertex has the id 'zoe'"):
+    with pytest.raises(fp.errors.ParameterError, match="row 0: no vertex has the id 'zoe'"):
         labels_of(table(tmp_path, "id,label\nzoe,2\n", "z.csv"), 4, graph._id_tables)

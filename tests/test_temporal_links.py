@@ -147,16 +147,16 @@ def test_a_pair_may_occur_at_several_times(parts):
     ],
 )
 def test_refusals(parts, edges, given, text):
-    with pytest.raises(fp.ParameterError, match=text):
+    with pytest.raises(fp.errors.ParameterError, match=text):
         list(parts.link_loader(edges, fanouts=[2], temporal="uniform", **given))
 
 
 def test_edges_without_a_time_are_refused(tmp_path):
     records, rows = graph()
     none = save(tmp_path / "none", N, records, 2, edge_splits={"val": np.empty((0, 2), int)})
-    with pytest.raises(fp.ParameterError, match="have no time, the first is"):
+    with pytest.raises(fp.errors.ParameterError, match="have no time, the first is"):
         none.link_loader(fanouts=[2], temporal="uniform")
     missing = sorted(first_times())[0]
-    with pytest.raises(fp.ParameterError, match="1 of 1 edges have no time"):
+    with pytest.raises(fp.errors.ParameterError, match="1 of 1 edges have no time"):
         none.link_loader([missing], fanouts=[2], temporal="uniform")
     assert rows["edge_times"].min() > NO_TIME

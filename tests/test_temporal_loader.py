@@ -106,9 +106,9 @@ def test_plans_caches_and_resident_rows_never_change_a_batch(parts, tmp_path):
             for pair in zip(expected, found, strict=True)
             for a, b in zip(*pair, strict=True)
         )
-    with pytest.raises(fp.ParameterError, match=r"made for temporal='uniform', not 'last'"):
+    with pytest.raises(fp.errors.ParameterError, match=r"made for temporal='uniform', not 'last'"):
         parts.loader("train", plan=plan, **how | {"temporal": "last"})
-    with pytest.raises(fp.ParameterError, match="made for other vertices; other times of the seeds"):
+    with pytest.raises(fp.errors.ParameterError, match="made for other vertices; other times of the seeds"):
         parts.loader(np.arange(5), plan=plan, input_time=np.arange(5), **how)
 
 
@@ -122,21 +122,37 @@ def test_a_network_learns_from_the_past(parts):
 @pytest.mark.parametrize(
     ("given", "error", "text"),
     [
-        ({"temporal": "first"}, fp.ParameterError, "temporal: .*uniform.*last"),
-        ({"temporal": "last", "sampling": "labor"}, fp.ParameterError, "sampling: temporal='last' says how"),
-        ({"temporal": "last", "scheduled": True}, fp.ParameterError, "temporal samples are not scheduled"),
-        ({"input_time": [1]}, fp.ParameterError, 'Pass temporal="uniform"'),
-        ({"temporal": "last", "input_time": [1, 2]}, fp.ParameterError, "2 times for 3 vertices"),
-        ({"temporal": "last", "input_time": [1, NO_TIME, 2]}, fp.ParameterError, "item 1 is .* no time"),
+        ({"temporal": "first"}, fp.errors.ParameterError, "temporal: .*uniform.*last"),
+        (
+            {"temporal": "last", "sampling": "labor"},
+            fp.errors.ParameterError,
+            "sampling: temporal='last' says how",
+        ),
+        (
+            {"temporal": "last", "scheduled": True},
+            fp.errors.ParameterError,
+            "temporal samples are not scheduled",
+        ),
+        ({"input_time": [1]}, fp.errors.ParameterError, 'Pass temporal="uniform"'),
+        ({"temporal": "last", "input_time": [1, 2]}, fp.errors.ParameterError, "2 times for 3 vertices"),
+        (
+            {"temporal": "last", "input_time": [1, NO_TIME, 2]},
+            fp.errors.ParameterError,
+            "item 1 is .* no time",
+        ),
         (
             {"temporal": "last", "input_time": [1.5, 2, 3]},
             TypeError,
             "whole number per seed, as int64, got float64",
         ),
-        ({"temporal": "last", "vertices": "train", "input_time": [1]}, fp.ParameterError, "Pass their ids"),
+        (
+            {"temporal": "last", "vertices": "train", "input_time": [1]},
+            fp.errors.ParameterError,
+            "Pass their ids",
+        ),
         (
             {"temporal": "last", "vertices": [4, 4], "input_time": [7, 7]},
-            fp.ParameterError,
+            fp.errors.ParameterError,
             "item 1 occurs more than once with the time 7",
         ),
     ],
@@ -151,18 +167,18 @@ def test_seeds_without_a_time_are_refused(tmp_path):
     records, rows = graph()
     none = save(tmp_path / "none", N, records, 2)
     with pytest.raises(
-        fp.ParameterError, match=r"holds no times. Save the partition with edge_times= or times="
+        fp.errors.ParameterError, match=r"holds no times. Save the partition with edge_times= or times="
     ):
         none.loader([1], fanouts=[2], temporal="uniform")
     edges = save(tmp_path / "edges", N, records, 2, edge_times=rows["edge_times"])
     with pytest.raises(
-        fp.ParameterError, match=r"1 of 1 seeds have no time, the first is vertex 1. Save.*input_time="
+        fp.errors.ParameterError, match=r"1 of 1 seeds have no time, the first is vertex 1. Save.*input_time="
     ):
         edges.loader([1], fanouts=[2], temporal="uniform")
     assert len(list(edges.loader([1], fanouts=[2], temporal="uniform", input_time=[5]))) == 1
     rows["times"][[7, 8]] = NO_TIME
     some = save(tmp_path / "some", N, records, 2, times=rows["times"])
-    with pytest.raises(fp.ParameterError, match="2 of 3 seeds have no time, the first is vertex 8"):
+    with pytest.raises(fp.errors.ParameterError, match="2 of 3 seeds have no time, the first is vertex 8"):
         some.loader([8, 1, 7], fanouts=[2], temporal="uniform")
 
 
@@ -181,7 +197,7 @@ def test_hostile_directories(tmp_path, name, change, text):
     save(tmp_path / "parts", N, records, 2, **rows)
     change(tmp_path / "parts" / "part-00000" / name)
     stored = fp.open_partition(tmp_path / "parts", of="vertices")
-    with pytest.raises(fp.GraphFormatError, match=text):
+    with pytest.raises(fp.errors.GraphFormatError, match=text):
         list(stored.loader([1], fanouts=[2], temporal="uniform", input_time=[5]))
 
 
@@ -193,5 +209,5 @@ def test_a_manifest_with_another_type_of_times(tmp_path):
     content["times"] = {"dtype": "float32", "shape": []}
     manifest.write_text(json.dumps(content))
     load = partial(fp.open_partition, tmp_path / "parts", of="vertices")
-    with pytest.raises(fp.GraphFormatError, match="expected float32 of shape"):
+    with pytest.raises(fp.errors.GraphFormatError, match="expected float32 of shape"):
         load().loader([1], fanouts=[2], temporal="uniform", input_time=[5])

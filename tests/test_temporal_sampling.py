@@ -158,15 +158,15 @@ def test_the_core_refuses_wrong_seeds_and_files(tmp_path):
         (np.array([1]), "1 times for 2 seeds"),
         (np.array([1, NO_TIME]), "has no time"),
     ]:
-        with pytest.raises(fp.ParameterError, match=text):
+        with pytest.raises(fp.errors.ParameterError, match=text):
             sampler.sample(rows, times=at)
-    with pytest.raises(fp.ParameterError, match=r"vertex \d+ occurs twice in a batch with the time 7"):
+    with pytest.raises(fp.errors.ParameterError, match=r"vertex \d+ occurs twice in a batch with the time 7"):
         sampler.sample(rows[[0, 0]], times=np.array([7, 7]))
     assert sampler.sample(rows[[0, 0]], times=np.array([7, 8])).num_sampled_nodes[0] == 2
-    with pytest.raises(fp.ParameterError, match="unknown value"):
+    with pytest.raises(fp.errors.ParameterError, match="unknown value"):
         _core.Sampler(topology, [2], times=stored._times, temporal="first")
     files = [part.folder / "times.npy" for part in stored.parts]
-    with pytest.raises(fp.ParameterError, match="1 files of times, expected 2"):
+    with pytest.raises(fp.errors.ParameterError, match="1 files of times, expected 2"):
         _core.Times(topology, files[:1], [None, None])
-    with pytest.raises(fp.GraphFormatError, match="times, expected"):
+    with pytest.raises(fp.errors.GraphFormatError, match="times, expected"):
         _core.Times(topology, [None, None], files)

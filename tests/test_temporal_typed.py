@@ -146,7 +146,7 @@ def test_a_loader_of_typed_graphs(tmp_path):
         assert len(batch.seed_time_dict[name]) == len(n_id)
     assert batch.hetero_data()["paper"].seed_time[:3].tolist() == [9, 5, 7]
     with pytest.raises(
-        fp.ParameterError, match=f"1 of 4 seeds have no time, the first is vertex {first + 3}"
+        fp.errors.ParameterError, match=f"1 of 4 seeds have no time, the first is vertex {first + 3}"
     ):
         stored.loader(first + np.arange(4), fanouts=[2], temporal="last")
     (again,) = stored.loader([ids[0], ids[0]], fanouts=[2], temporal="last", input_time=[3, 4])
@@ -157,5 +157,5 @@ def test_times_of_the_wrong_length(tmp_path):
     stored = authors().saved(tmp_path, times={"paper": np.arange(4)}, edge_times={"cites": np.arange(4)})
     file = stored.parts[0].of_relation("cites")._file("times.npy")
     np.save(file, np.load(file)[1:])
-    with pytest.raises(fp.GraphFormatError, match="expected int64 of shape"):
+    with pytest.raises(fp.errors.GraphFormatError, match="expected int64 of shape"):
         _ = fp.open_partition(tmp_path / "parts")._times

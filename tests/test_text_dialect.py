@@ -59,7 +59,7 @@ def test_marks_begin_names_behind_the_header(caplog):
 def test_a_comment_between_names_is_refused_with_the_remedy():
     text = "source,target\nx,y\n# a comment\nz,k\n"
     with pytest.raises(
-        fp.GraphFormatError, match=r"g\.csv: line 3, .*1 column, .*pass its mark: comments=\"#\""
+        fp.errors.GraphFormatError, match=r"g\.csv: line 3, .*1 column, .*pass its mark: comments=\"#\""
     ):
         opened(text)
     assert opened(text, comments="#") == [["x", "y"], ["z", "k"]]
@@ -69,18 +69,18 @@ def test_comments_among_numbers_are_comments_anywhere():
     text = "# a\n1 2\n% b\n2 3\n// c\n"
     for options in ({}, {"relabel": True}, {"columns": (1, 2)}):
         assert opened(text, **options) == [[1, 2], [2, 3]]
-    with pytest.raises(fp.GraphFormatError, match='"#" is no id'):
+    with pytest.raises(fp.errors.GraphFormatError, match='"#" is no id'):
         opened(text, comments="")
     assert opened("; a\n1 2\n; b\n2 3\n", comments=";") == [[1, 2], [2, 3]]
     for mark in ("1", " ", '"', "x"):
-        with pytest.raises(fp.ParameterError, match=r"^comments: "):
+        with pytest.raises(fp.errors.ParameterError, match=r"^comments: "):
             opened(text, comments=mark)
 
 
 @pytest.mark.parametrize("text", ["# only\n", "source,target\n", "\n\n", "\ufeff", "# a\n% b", "u v\n# x\n"])
 def test_bytes_without_a_record_are_refused(text):
     for options in ({}, {"relabel": True}):
-        with pytest.raises(fp.GraphFormatError, match=r"g\.csv: no line is a record"):
+        with pytest.raises(fp.errors.GraphFormatError, match=r"g\.csv: no line is a record"):
             opened(text, **options)
     assert fp.open_graph(_write("empty.txt", "")).num_vertices == 0
     assert fp.open_graph([_write("a.txt", "u,v\n"), _write("b.txt", "u,v\n1,2\n")]).num_edges == 1
@@ -96,13 +96,13 @@ def test_lines_longer_than_the_first_are_refused_and_the_remedy_works():
     text = "0 1\n1 2 3\n2 3\n"
     for options in ({}, {"relabel": True}, {"columns": (1, 2)}, {"columns": (2, 1)}):
         with pytest.raises(
-            fp.GraphFormatError, match=r"line 2, column 6: 3 columns, but the first line has 2"
+            fp.errors.GraphFormatError, match=r"line 2, column 6: 3 columns, but the first line has 2"
         ) as error:
             opened(text, **options)
     command = re.search(r"`(awk .*)`", str(error.value))[1].replace("FILE", "g.csv")
     subprocess.run(f"{command} > edges.txt", shell=True, check=True)
     assert fp.open_graph("edges.txt").num_edges == 4
-    with pytest.raises(fp.GraphFormatError, match="2 columns, but the first line has 3"):
+    with pytest.raises(fp.errors.GraphFormatError, match="2 columns, but the first line has 3"):
         opened("1,2,0.5\n3,4\n")
     assert opened("1 2 {}\n2 3 {'weight': 3, 'color': 'red'}\n", columns=(1, 2)) == [[1, 2], [2, 3]]
 
@@ -150,29 +150,31 @@ def test_names_as_people_write_them(text, records):
 
 def test_a_name_behind_many_numbers():
     text = "source,target\n" + "".join(f"{v},{v + 1}\n" for v in range(20_000)) + "ann,5\n"
-    with pytest.raises(fp.GraphFormatError, match=r'line 20002, column 1: "ann" is no id') as error:
+    with pytest.raises(fp.errors.GraphFormatError, match=r'line 20002, column 1: "ann" is no id') as error:
         opened(text)
     remedy = re.search(r"columns=(\(.*\))$", str(error.value))[1]
     assert opened(text, columns=eval(remedy))[-1] == ["ann", "5"]
     assert opened(text, columns=eval(remedy), relabel=True)[0] == ["0", "1"]
-    with pytest.raises(fp.GraphFormatError, match='"-5" is negative'):
+    with pytest.raises(fp.errors.GraphFormatError, match='"-5" is negative'):
         opened("source,target\n0,1\n-5,2\n", columns=("source", "target"))
 
 
 def test_names_without_a_header_and_each_remedy():
     text = "ann,bob\neve,dan\n"
-    with pytest.raises(fp.GraphFormatError, match='"eve" is no id') as error:
+    with pytest.raises(fp.errors.GraphFormatError, match='"eve" is no id') as error:
         opened(text)
     assert opened(text, columns=eval(re.search(r"columns=(\(.*\))$", str(error.value))[1])) == [
         ["eve", "dan"]
     ]
-    with pytest.raises(fp.ParameterError, match="nothing says whether the first line is a header") as error:
+    with pytest.raises(
+        fp.errors.ParameterError, match="nothing says whether the first line is a header"
+    ) as error:
         opened(text, columns=(1, 2))
     subprocess.run(
         re.search(r"`(.*)`", str(error.value))[1].replace("FILE", "g.csv > h.csv"), shell=True, check=True
     )
     assert records_of("h.csv") == [["ann", "bob"], ["eve", "dan"]]
-    with pytest.raises(fp.GraphFormatError, match='"ann" is no id') as error:
+    with pytest.raises(fp.errors.GraphFormatError, match='"ann" is no id') as error:
         opened("1,2\nann,3\n")
     subprocess.run(
         re.search(r"`(.*)`", str(error.value))[1].replace("FILE", "g.csv > h.csv"), shell=True, check=True
@@ -194,14 +196,14 @@ def test_names_without_a_header_and_each_remedy():
     ],
 )
 def test_every_line_is_held_to_the_dialect(text, error):
-    with pytest.raises(fp.GraphFormatError, match=rf"^g\.csv: {error}"):
+    with pytest.raises(fp.errors.GraphFormatError, match=rf"^g\.csv: {error}"):
         opened(text)
 
 
 @pytest.mark.parametrize("ids", ["1,2,0\n2,3,0\n", "a,b,0\nb,c,0\n"])
 def test_weights_that_are_all_0_are_refused_under_the_name_of_the_file(ids):
     for options in ({}, {"relabel": True}):
-        with pytest.raises(fp.GraphFormatError, match=r"^g\.csv: .*all weights are 0"):
+        with pytest.raises(fp.errors.GraphFormatError, match=r"^g\.csv: .*all weights are 0"):
             opened("source,target,w\n" + ids, weights="w", **options)
 
 
@@ -215,7 +217,7 @@ def test_integers_of_128_bits():
         assert fp.open_graph(wide.lazy(), columns=(1, 2)).num_edges == 2
         large = wide.with_columns(source=pl.lit(2**70, dtype))
         with pytest.raises(
-            fp.GraphFormatError, match=r"'source' holds numbers that 64 bits do not hold.*cast\(str\)"
+            fp.errors.GraphFormatError, match=r"'source' holds numbers that 64 bits do not hold.*cast\(str\)"
         ):
             fp.open_graph(large, columns=(1, 2))
         strings = large.with_columns(pl.col("source", "target").cast(str))
@@ -224,7 +226,7 @@ def test_integers_of_128_bits():
 
 def test_results_of_an_empty_graph_are_restored():
     graph = fp.open_graph(pl.DataFrame(schema={"source": pl.String, "target": pl.String}))
-    assert fp.restore(fp.VertexPartition([], 2), graph=graph).shape == (0, 2)
+    assert fp.store.restore(fp.VertexPartition([], 2), graph=graph).shape == (0, 2)
 
 
 def test_the_shell_has_it_too(capsys):

@@ -39,7 +39,7 @@ def test_splits_follow_the_definition(graph, data):
     opened = fp.open_graph(records, num_vertices=n)
     expected = oracle(records.tolist(), times, val, test) if times else ([], [], [])
     if not expected[0]:
-        with pytest.raises(fp.ParameterError):
+        with pytest.raises(fp.errors.ParameterError):
             fp.split_edges(opened, val, test, times=np.array(times, np.int64))
         return
     splits = fp.split_edges(opened, val, test, times=np.array(times, np.int64))
@@ -83,7 +83,7 @@ def test_splits_over_types_follow_the_definition(tmp_path):
         found = [(tuple(pair), time) for pair, time in zip(getattr(splits, name).tolist(), at, strict=True)]
         assert sorted(found) == sorted(wanted)
         assert wanted
-    fp.random(splits.graph, k=2, of="vertices").save(
+    fp.algorithms.random(splits.graph, k=2, of="vertices").save(
         tmp_path / "parts", graph=splits.graph, edge_splits=splits, edge_times=splits.edge_times
     )
     assert fp.open_partition(tmp_path / "parts").manifest["held_out_from"] == splits.val_times.min()
@@ -96,7 +96,7 @@ def test_splits_over_types_follow_the_definition(tmp_path):
         ({"times": {"cites": times["writes"]}}, r"times: expected one per record, of shape \(150,\)"),
         ({"times": times, "out": tmp_path / "train.bin"}, "out: times of relations go to"),
     ):
-        with pytest.raises(fp.ParameterError, match=text):
+        with pytest.raises(fp.errors.ParameterError, match=text):
             fp.split_edges(graph, **more)
 
 
@@ -137,11 +137,15 @@ def test_a_random_split_has_no_times(tmp_path):
 @pytest.mark.parametrize(
     ("given", "error", "text"),
     [
-        ({"times": np.zeros(5, int)}, fp.ParameterError, r"expected one per record, of shape \(3000,\)"),
+        (
+            {"times": np.zeros(5, int)},
+            fp.errors.ParameterError,
+            r"expected one per record, of shape \(3000,\)",
+        ),
         ({"times": np.zeros(3000)}, TypeError, "whole numbers of int64, got float64"),
-        ({"times": np.zeros(3000, int)}, fp.ParameterError, "no record is before 0"),
-        ({"val": 0.6, "test": 0.5}, fp.ParameterError, "leave no edges to train on"),
-        ({"val": 0, "test": 0}, fp.ParameterError, "nothing is held out"),
+        ({"times": np.zeros(3000, int)}, fp.errors.ParameterError, "no record is before 0"),
+        ({"val": 0.6, "test": 0.5}, fp.errors.ParameterError, "leave no edges to train on"),
+        ({"val": 0, "test": 0}, fp.errors.ParameterError, "nothing is held out"),
     ],
 )
 def test_refusals(given, error, text):

@@ -51,14 +51,14 @@ def test_small_types_become_int64(tmp_path, dtype):
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        ({"times": TIMES[1:]}, fp.ParameterError, "times: 39 rows for 40 vertices"),
-        ({"edge_times": EDGE_TIMES[1:]}, fp.ParameterError, "edge_times: 149 rows for 150 records"),
+        ({"times": TIMES[1:]}, fp.errors.ParameterError, "times: 39 rows for 40 vertices"),
+        ({"edge_times": EDGE_TIMES[1:]}, fp.errors.ParameterError, "edge_times: 149 rows for 150 records"),
         ({"times": TIMES * 1.0}, TypeError, "times: expected whole numbers of int64, got float64"),
         ({"times": TIMES.view(np.uint64)}, TypeError, "times: expected whole numbers of int64, got uint64"),
         ({"edge_times": EDGE_TIMES > 0}, TypeError, "edge_times: expected whole numbers of int64, got bool"),
         (
             {"times": np.zeros((N, 2), int)},
-            fp.ParameterError,
+            fp.errors.ParameterError,
             r"times: shape \(40, 2\), expected one number per row",
         ),
     ],

@@ -22,7 +22,7 @@ def topology(tmp_path_factory):
     n, records, _ = hubs()
     root = tmp_path_factory.mktemp("traffic") / "parts"
     graph = fp.open_graph(records, num_vertices=n)
-    fp.random(graph, 4, of="vertices").save(root, graph=graph)
+    fp.algorithms.random(graph, 4, of="vertices").save(root, graph=graph)
     topology = _core.Topology(folders(root))
     row = np.argsort(topology.ids_of(np.arange(n, dtype=np.uint32)))
     turned = records[records[:, 0] != records[:, 1]][:, ::-1]
@@ -84,9 +84,9 @@ def measured(topology, seeds, fanouts, batch_size, epochs):
 def saved(root, name, k, algorithm, datasets):
     graph = fp.convert(datasets / f"{name}.txt.gz", root.parent / "g.bin")
     train = np.random.default_rng(1).choice(graph.num_vertices, graph.num_vertices // 5, replace=False)
-    partition = getattr(fp, algorithm)(graph, k)
+    partition = getattr(fp.algorithms, algorithm)(graph, k)
     if isinstance(partition, fp.EdgePartition):
-        partition = fp.random(graph, k, of="vertices")
+        partition = fp.algorithms.random(graph, k, of="vertices")
     partition.save(root, graph=graph, splits={"train": train})
     return graph, train, fp.open_partition(root)
 
@@ -127,7 +127,7 @@ def test_prediction_does_not_depend_on_threads_memory_or_names(tmp_path):
     limit = 20 * n + 30 * n
     assert one.parts.equals(predicted(threads=3).parts)
     assert one.parts.equals(predicted(memory_limit=limit, threads=1).parts)
-    with pytest.raises(fp.MemoryBudgetError):
+    with pytest.raises(fp.errors.MemoryBudgetError):
         predicted(memory_limit=30 * n)
     renamed = np.random.default_rng(1).permutation(n)
     parts_renamed = np.empty(n, int)
@@ -154,7 +154,9 @@ def test_caches_and_bytes(tmp_path):
     n, records, features = hubs()
     graph = fp.open_graph(records, num_vertices=n)
     splits = {"train": np.arange(0, n, 5)}
-    fp.random(graph, 3, of="vertices").save(tmp_path / "p", graph=graph, features=features, splits=splits)
+    fp.algorithms.random(graph, 3, of="vertices").save(
+        tmp_path / "p", graph=graph, features=features, splits=splits
+    )
     none, tenth, most = (fp.predict_traffic(tmp_path / "p", [5, 5], 100, cache=c) for c in (0, 0.1, 1.0))
     assert (none.saved_rows, none.fetched_rows) == (0, none.remote_rows)
     assert tenth.parts["cached_rows"].to_list() == [100, 100, 100]
@@ -169,7 +171,9 @@ def test_caches_and_bytes(tmp_path):
         )
         assert share.parts.equals(size.parts)
     given = {"graph": graph, "splits": splits, "cache": "2K"}
-    bare = fp.predict_traffic(stored := fp.random(graph, 3, of="vertices"), [5], row_bytes=20, **given)
+    bare = fp.predict_traffic(
+        stored := fp.algorithms.random(graph, 3, of="vertices"), [5], row_bytes=20, **given
+    )
     assert bare.parts["cached_rows"].to_list() == [2048 // 20] * 3
     with pytest.raises(ParameterError, match="cache: 2K is a size, but the bytes of a row are unknown"):
         fp.predict_traffic(stored, [5], **given)
@@ -204,7 +208,7 @@ def stored_hubs(tmp_path_factory):
     n, records, features = hubs()
     graph = fp.open_graph(records, num_vertices=n)
     folder, splits = tmp_path_factory.mktemp("hubs") / "p", {"train": np.arange(0, n, 20)}
-    fp.random(graph, 3, of="vertices").save(folder, graph=graph, features=features, splits=splits)
+    fp.algorithms.random(graph, 3, of="vertices").save(folder, graph=graph, features=features, splits=splits)
     return fp.open_partition(folder)
 
 
@@ -240,7 +244,7 @@ def test_a_count_tells_its_progress_and_memory(stored_hubs):
     options = {"exact": True, "cache": 0}
     fp.predict_traffic(stored_hubs, [2], 50, progress=lambda *about: said.append(about), **options)
     assert said == [("batches", done, 9) for done in range(1, 10)]
-    with pytest.raises(fp.MemoryBudgetError, match=r"need 15\.0 kB"):
+    with pytest.raises(fp.errors.MemoryBudgetError, match=r"need 15\.0 kB"):
         fp.predict_traffic(stored_hubs, [2], memory_limit=10_000, **options)
 
 
@@ -280,7 +284,7 @@ def test_a_comparison_tells_the_traffic(tmp_path, datasets):
         ({"exact": 1}, TypeError, "exact: expected True"),
         ({"seed": -1}, ParameterError, "seed"),
         ({"graph": None}, ParameterError, "graph: the partition does not know"),
-        ({"partition": [0, 1]}, fp.GraphFormatError, "another graph"),
+        ({"partition": [0, 1]}, fp.errors.GraphFormatError, "another graph"),
     ],
 )
 def test_bad_predictions_are_refused(given, error, named):

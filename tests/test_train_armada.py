@@ -125,7 +125,7 @@ def test_other_workers_may_resume_the_global_order_only(parts, tmp_path):
         fp.train.armada(parts, out=out, order=order, **{**given, "epochs": 1})
         text = "was trained with batch_workers = "
         if order == "parts":
-            with pytest.raises(fp.ParameterError, match=text):
+            with pytest.raises(fp.errors.ParameterError, match=text):
                 fp.train.armada(
                     parts, out=out, order=order, resume=True, batch_workers=2, **{**given, "epochs": 1}
                 )
@@ -150,7 +150,7 @@ def test_a_model_of_a_user_gets_features_of_edges(tmp_path, mine):
 
 def test_parts_that_do_not_fit_are_refused(parts, monkeypatch):
     monkeypatch.setattr(driver, "_core", SimpleNamespace(memory_budget=lambda: 100_000))
-    with pytest.raises(fp.MemoryBudgetError, match="hold: 2 parts need up to"):
+    with pytest.raises(fp.errors.MemoryBudgetError, match="hold: 2 parts need up to"):
         fp.train.armada(parts, order="parts", hold=2, **QUICK)
 
 

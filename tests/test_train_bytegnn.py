@@ -122,10 +122,10 @@ def test_resumed(parts, tmp_path):
 
 
 def test_refusals(parts, tmp_path):
-    with pytest.raises(fp.ParameterError, match=r"^trace: .*t\.txt is no .json file"):
+    with pytest.raises(fp.errors.ParameterError, match=r"^trace: .*t\.txt is no .json file"):
         fp.train.bytegnn(parts, trace=tmp_path / "t.txt")
     with pytest.raises(
-        fp.ParameterError, match=r"^model: clustergcn trains on sampled graphs.*Train it with sampled"
+        fp.errors.ParameterError, match=r"^model: clustergcn trains on sampled graphs.*Train it with sampled"
     ):
         fp.train.bytegnn(parts, model="clustergcn")
 
@@ -136,5 +136,5 @@ def test_what_is_refused_over_types(tmp_path):
         ({"model": "graphsage"}, r"^model: the graph has types"),
         ({"model": "clustergcn"}, r"^model: "),
     ):
-        with pytest.raises(fp.ParameterError, match=text):
+        with pytest.raises(fp.errors.ParameterError, match=text):
             fp.train.bytegnn(tmp_path / "parts", **{"model": "rgcn", **given})

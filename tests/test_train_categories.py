@@ -61,7 +61,7 @@ def ingested(folder, frames, types=True):
 
 
 def saved(graph, folder, k, **given):
-    fp.random(graph, k=k).save(folder, **given)
+    fp.algorithms.random(graph, k=k).save(folder, **given)
     return folder
 
 
@@ -150,7 +150,7 @@ def test_rows_stand_behind_the_other_features(tmp_path):
     stored.save(plain, features=features, **given)
     stored.save(bare, features=rows, **given)
     with pytest.raises(
-        fp.ParameterError, match=r"has the columns of categories none, but .* \{'colour': 1\}"
+        fp.errors.ParameterError, match=r"has the columns of categories none, but .* \{'colour': 1\}"
     ):
         trained.predict(bare)
     weights = {name: each for name, each in trained.weights.items() if not name.startswith("categories")}
@@ -175,8 +175,8 @@ def test_modules_of_users_get_rows_and_other_methods_refuse_codes(tmp_path):
     trained = fp.train.sampled(parts, model=Mean, workers=1, **{**QUICK, "epochs": 20, "lr": 0.1})
     assert trained.summary["test_accuracy"] > 0.9
     with pytest.raises(
-        fp.ParameterError, match=r"codes of categories \('colour'\). sancus exchanges the sums"
+        fp.errors.ParameterError, match=r"codes of categories \('colour'\). sancus exchanges the sums"
     ):
         fp.train.sancus(parts, epochs=1)
-    with pytest.raises(fp.ParameterError, match=r'"int8" does not hold the codes of column .colour.'):
+    with pytest.raises(fp.errors.ParameterError, match=r'"int8" does not hold the codes of column .colour.'):
         fp.open_partition(parts).save(tmp_path / "coded", graph=graph, feature_dtype="int8")

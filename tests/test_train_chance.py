@@ -81,7 +81,7 @@ def test_links_whose_features_are_large_and_alike(tmp_path, decoder):
     features = (1000 + random.random((N, 16))).astype(np.float32)
     p, given = fp.spring(splits.graph, 2), {"epochs": 3, "workers": 1, "batch_size": 100, "lr": 10.0}
     p.save(tmp_path / "parts", graph=splits.graph, edge_splits=splits, features=features)
-    with pytest.warns(fp.GraphWarning, match="epoch .*standardise=True"):
+    with pytest.warns(fp.errors.GraphWarning, match="epoch .*standardise=True"):
         fp.train.links(tmp_path / "parts", decoder=decoder, **given)
 
 
@@ -109,7 +109,7 @@ def test_links_are_standardised_by_all_vertices(tmp_path):
 def test_rows_that_are_zero_after_a_layer(tmp_path, method):
     features = np.random.default_rng(1).random((N, 16)).astype(np.float32) + 1
     given = {} if method == "full" else {"threads": 2}
-    with pytest.warns(fp.GraphWarning, match="all rows are zero after layer 1.*standardise=True"):
+    with pytest.warns(fp.errors.GraphWarning, match="all rows are zero after layer 1.*standardise=True"):
         getattr(fp.train, method)(saved(tmp_path / "parts", features), epochs=4, optimizer=kill, **given)
 
 
@@ -121,7 +121,7 @@ def kill(weights):
 def test_classes_that_are_not_learned(tmp_path):
     alike = np.ones((N, 4), np.float32)
     with pytest.warns(
-        fp.GraphWarning, match=r"epoch \d\d: the network has learned nothing, its loss of 1\.\d+"
+        fp.errors.GraphWarning, match=r"epoch \d\d: the network has learned nothing, its loss of 1\.\d+"
     ):
         fp.train.full(saved(tmp_path / "parts", alike), epochs=40)
 
@@ -131,7 +131,8 @@ def test_columns_of_very_different_scales(tmp_path):
     features = (random.random((N, 5)) * [1, 1, 1, 50_000, 1]).astype(np.float32)
     given = {"epochs": 1, "lr": 1e-6}
     with pytest.warns(
-        fp.GraphWarning, match="very different scales: numbers of about 3e.04 in column 3.*standardise=True"
+        fp.errors.GraphWarning,
+        match="very different scales: numbers of about 3e.04 in column 3.*standardise=True",
     ):
         fp.train.full(saved(tmp_path / "parts", features), **given)
     fp.train.full(saved(tmp_path / "better", features, standardise=True), **given)

@@ -251,44 +251,48 @@ def test_methods_are_given_what_they_take(given, recorded):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"methods": ["sdt", "gossip"]}, fp.ParameterError, "methods: unknown value 'gossip'"),
-        ({"partitioners": ["metis"]}, fp.ParameterError, "partitioners: unknown value 'metis'"),
+        ({"methods": ["sdt", "gossip"]}, fp.errors.ParameterError, "methods: unknown value 'gossip'"),
+        ({"partitioners": ["metis"]}, fp.errors.ParameterError, "partitioners: unknown value 'metis'"),
         (
             {"partitioners": ["hdrf", "spring"]},
-            fp.ParameterError,
+            fp.errors.ParameterError,
             r"partitioners: hdrf makes parts of edges, but no method trains over these\. .*\(distgnn\)",
         ),
         (
             {"methods": ["distgnn", "full"], "partitioners": ["spring"]},
-            fp.ParameterError,
+            fp.errors.ParameterError,
             "partitioners: spring makes parts of vertices, but .*sampled, bytegnn, armada, distdgl, sdt, sancus",
         ),
         (
             {"methods": ["distgnn", "sdt"], "partitioners": ["spring", "grem"]},
-            fp.ParameterError,
+            fp.errors.ParameterError,
             "methods: distgnn trains over parts of edges, but no partitioner makes these. .*sigma, random, dbh",
         ),
         (
             {"methods": ["distgnn", "sdt"], "partitioners": ["dbh"]},
-            fp.ParameterError,
+            fp.errors.ParameterError,
             "methods: sdt trains over parts of vertices, but .*spring, sigma, grem",
         ),
-        ({"methods": ["full"], "partitioners": []}, fp.ParameterError, "partitioners: the list is empty"),
+        (
+            {"methods": ["full"], "partitioners": []},
+            fp.errors.ParameterError,
+            "partitioners: the list is empty",
+        ),
         (
             {"methods": ["distgnn"], "fanouts": [3, 3]},
-            fp.ParameterError,
+            fp.errors.ParameterError,
             "fanouts: no method takes this parameter",
         ),
-        ({"seeds": 0}, fp.ParameterError, "seeds: 0 is not between 1 and"),
+        ({"seeds": 0}, fp.errors.ParameterError, "seeds: 0 is not between 1 and"),
         (
             {"workers": 2},
             TypeError,
             "has no parameter .workers.. Its parameters: graph, k, .*, model, hidden",
         ),
         ({"seed": 3}, TypeError, "has no parameter .seed."),
-        ({"epochs": 0}, fp.ParameterError, "epochs: 0"),
-        ({"batch_size": 0}, fp.ParameterError, "batch_size: 0 is not between 1 and"),
-        ({"labels": np.zeros(3, int)}, fp.ParameterError, "labels: 3 rows for 600 vertices"),
+        ({"epochs": 0}, fp.errors.ParameterError, "epochs: 0"),
+        ({"batch_size": 0}, fp.errors.ParameterError, "batch_size: 0 is not between 1 and"),
+        ({"labels": np.zeros(3, int)}, fp.errors.ParameterError, "labels: 3 rows for 600 vertices"),
     ],
 )
 def test_refusals(given, recorded, options, error, message):

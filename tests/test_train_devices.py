@@ -114,7 +114,7 @@ def test_times(tmp_path):
     given = {"labels": random.integers(0, 3, 60), "splits": {"train": range(40), "val": range(40, 60)}}
     given["features"] = random.standard_normal((60, 4)).astype(np.float32)
     graph = fp.open_graph(records, num_vertices=60)
-    fp.random(graph, k=1, of="vertices").save(
+    fp.algorithms.random(graph, k=1, of="vertices").save(
         tmp_path / "parts", graph=graph, times=times, edge_times=edge_times, **given
     )
     on_gpu("sampled", tmp_path / "parts", temporal="last", **BATCHES)
@@ -126,7 +126,7 @@ def links(tmp_path_factory):
     graph = fp.generate.planted(folder / "g.bin", n=60, m=300, classes=3, features=4, seed=1)
     splits = fp.split_edges(graph, seed=2)
     features = folder / "g.bin.features.npy"
-    fp.random(splits.graph, k=1, of="vertices").save(
+    fp.algorithms.random(splits.graph, k=1, of="vertices").save(
         folder / "parts", graph=splits.graph, edge_splits=splits, features=features
     )
     return folder / "parts"
@@ -155,7 +155,7 @@ def test_encoders(tmp_path, encoder):
     splits = fp.split_edges(random_typed_graph(tmp_path, 5, scale=1), seed=2)
     sizes = {each.name: each.n for each in splits.graph.types}
     features = {"paper": np.random.default_rng(0).standard_normal((sizes["paper"], 3)).astype(np.float32)}
-    fp.random(splits.graph, k=1, of="vertices").save(
+    fp.algorithms.random(splits.graph, k=1, of="vertices").save(
         tmp_path / "parts", graph=splits.graph, edge_splits=splits, features=features
     )
     on_gpu("embeddings", tmp_path / "parts", encoder=encoder, hidden=8, fanouts=[2, 2], **FACTS)

@@ -157,28 +157,29 @@ def test_a_model_that_fails(tmp_path):
     (tmp_path / "mine.py").write_text(FAULTY)
     parts = planted(tmp_path / "parts", 2)
     with pytest.raises(
-        fp.TrainingError, match=r"RuntimeError: mat1 and mat2 shapes .* \(in forward, .*mine.py, line 8\)$"
+        fp.errors.TrainingError,
+        match=r"RuntimeError: mat1 and mat2 shapes .* \(in forward, .*mine.py, line 8\)$",
     ):
         fp.train.distdgl(parts, model=f"{tmp_path / 'mine.py'}:Model")
 
 
 def test_what_cannot_be_trained_on(tmp_path, monkeypatch):
     parts = planted(tmp_path / "parts", 2)
-    with pytest.raises(fp.ParameterError, match="samples neighbours only"):
+    with pytest.raises(fp.errors.ParameterError, match="samples neighbours only"):
         fp.train.distdgl(parts, model="clustergcn")
     config = fp.export.dgl(parts, tmp_path / "dgl")
     (parts / "part-00001" / "features.npy").unlink()
-    with pytest.raises((FileNotFoundError, fp.GraphFormatError), match=r"part-00001/features\.npy"):
+    with pytest.raises((FileNotFoundError, fp.errors.GraphFormatError), match=r"part-00001/features\.npy"):
         fp.train.distdgl(parts)
     with monkeypatch.context() as patch:
         patch.setattr(os, "statvfs", lambda path: os.statvfs_result((1, 1, 1, 1, 1000, 1, 1, 1, 1, 1)))
         with pytest.raises(
-            fp.MemoryBudgetError, match=r"needs [\d,]+ bytes in /dev/shm for 2 parts, 1,000 are"
+            fp.errors.MemoryBudgetError, match=r"needs [\d,]+ bytes in /dev/shm for 2 parts, 1,000 are"
         ):
             fp.train.distdgl(config)
     (config.parent / "part1" / "graph.dgl").unlink()
     with pytest.raises(FileNotFoundError, match=r"part1/graph\.dgl"):
         fp.train.distdgl(config)
     config.write_text("{}")
-    with pytest.raises(fp.GraphFormatError, match=r"graph\.json: .*not an export to DGL by fastpart"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"graph\.json: .*not an export to DGL by fastpart"):
         fp.train.distdgl(config)

@@ -237,7 +237,7 @@ def test_bins_are_equally_large_whatever_the_ids():
 
 def test_late_totals_send_a_fraction_of_the_bytes(tmp_path):
     dataset = EdgeDataset(
-        planted_edges(tmp_path, k=3, n=2000, m=10_000, by=lambda e, k: fp.random(e, k, of="edges"))
+        planted_edges(tmp_path, k=3, n=2000, m=10_000, by=lambda e, k: fp.algorithms.random(e, k, of="edges"))
     )
 
     def sent(delay, epochs):

@@ -109,7 +109,7 @@ class Mine(torch.nn.Module):
 @pytest.mark.parametrize("what", MODELS)
 def test_models_that_cannot_be_trained_so(parts, mine, what):
     code, message = MODELS[what]
-    with pytest.raises(fp.ParameterError, match=f"(?s)^{message}"):
+    with pytest.raises(fp.errors.ParameterError, match=f"(?s)^{message}"):
         fp.train.distgnn(parts, **FEW, model=mine(code))
 
 
@@ -120,7 +120,7 @@ def test_a_model_that_no_other_process_finds(parts):
         pass
 
     with pytest.raises(
-        fp.ParameterError, match=r"model: other processes cannot import Local\. Define it at the top"
+        fp.errors.ParameterError, match=r"model: other processes cannot import Local\. Define it at the top"
     ):
         fp.train.distgnn(parts, **FEW, model=Local)
 
@@ -135,22 +135,22 @@ def test_directories_that_lack_something(tmp_path):
     }
     for missing in given:
         kept = {name: value for name, value in given.items() if name != missing}
-        p = fp.hdrf(edges, k=2)
+        p = fp.algorithms.hdrf(edges, k=2)
         if missing == "graph":
             p.graph, kept = None, {}
         if missing == "labels":
             del kept["splits"]
         p.save(tmp_path / missing, **kept)
         with pytest.raises(
-            fp.ParameterError, match=rf"holds no {missing}.*\. Save the partition with p.save\("
+            fp.errors.ParameterError, match=rf"holds no {missing}.*\. Save the partition with p.save\("
         ):
             fp.train.distgnn(tmp_path / missing)
-    fp.hdrf(edges, k=2).save(tmp_path / "unlabelled", **{**given, "labels": np.array([-1, 0, 0])})
-    with pytest.raises(fp.ParameterError, match="has no labelled vertex to train on"):
+    fp.algorithms.hdrf(edges, k=2).save(tmp_path / "unlabelled", **{**given, "labels": np.array([-1, 0, 0])})
+    with pytest.raises(fp.errors.ParameterError, match="has no labelled vertex to train on"):
         fp.train.distgnn(tmp_path / "unlabelled")
-    fp.random(edges, k=2).save(tmp_path / "vertex", **given)
+    fp.algorithms.random(edges, k=2).save(tmp_path / "vertex", **given)
     with pytest.raises(
-        fp.ParameterError, match=r"is a vertex partition\. .*over parts of the edges\. Make .*hdrf"
+        fp.errors.ParameterError, match=r"is a vertex partition\. .*over parts of the edges\. Make .*hdrf"
     ):
         fp.train.distgnn(tmp_path / "vertex")
 
@@ -171,6 +171,6 @@ def test_refusals_under_torchrun(parts, tmp_path, monkeypatch, processes, output
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", "none")
     monkeypatch.setenv("WORLD_SIZE", str(processes))
     folder = output and tmp_path / output
-    with pytest.raises(fp.ParameterError, match=f"^{message}"):
+    with pytest.raises(fp.errors.ParameterError, match=f"^{message}"):
         fp.train.distgnn(parts, **FEW, out=folder)
     assert list(tmp_path.iterdir()) == []

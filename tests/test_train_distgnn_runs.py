@@ -160,7 +160,7 @@ def test_resuming_is_going_on(parts, tmp_path, delay):
         assert all(torch.equal(weight, at_once.weights[name]) for name, weight in went_on.weights.items())
     others = {"delay": 1}, {"lr": 0.5}
     for other in others:
-        with pytest.raises(fp.ParameterError, match=rf"out was trained with {next(iter(other))} = "):
+        with pytest.raises(fp.errors.ParameterError, match=rf"out was trained with {next(iter(other))} = "):
             fp.train.distgnn(parts, **{**given, **other}, out=tmp_path / "out", resume=True)
 
 

@@ -137,10 +137,13 @@ def test_each_kind_is_opened_as_what_it_is(tmp_path, graph):
     assert isinstance(open_dataset(vertex), Dataset)
     assert isinstance(open_dataset(edge), EdgeDataset)
     with pytest.raises(
-        fp.ParameterError, match=r"is an edge partition\. .* over parts of the vertices\. Make .*spring"
+        fp.errors.ParameterError,
+        match=r"is an edge partition\. .* over parts of the vertices\. Make .*spring",
     ):
         Dataset(edge)
-    with pytest.raises(fp.ParameterError, match=r'is a vertex partition\. .*sigma\(\.\.\., of="edges"\)'):
+    with pytest.raises(
+        fp.errors.ParameterError, match=r'is a vertex partition\. .*sigma\(\.\.\., of="edges"\)'
+    ):
         EdgeDataset(vertex)
 
 
@@ -152,7 +155,7 @@ def test_incomplete_directories_are_refused(tmp_path, graph, missing):
         del given["splits"]
     partition = fp.EdgePartition(np.zeros(len(edges), int), k=1)
     partition.save(tmp_path / "parts", graph=fp.open_graph(edges.astype(np.uint32), num_vertices=n), **given)
-    with pytest.raises(fp.ParameterError, match=f"holds no {missing}.*. Save the partition with"):
+    with pytest.raises(fp.errors.ParameterError, match=f"holds no {missing}.*. Save the partition with"):
         EdgeDataset(tmp_path / "parts")
 
 
@@ -160,7 +163,9 @@ def test_a_vertex_without_a_root_is_damage(tmp_path, graph):
     folder = shutil.copytree(both(tmp_path, *graph)[1], tmp_path / "damaged")
     root = np.load(folder / "part-00000" / "root.npy")
     np.save(folder / "part-00000" / "root.npy", np.where(root == 0, 1, root).astype(np.int32))
-    with pytest.raises(fp.GraphFormatError, match=r"damaged: vertex [0-9]+ belongs to 0 parts instead of 1"):
+    with pytest.raises(
+        fp.errors.GraphFormatError, match=r"damaged: vertex [0-9]+ belongs to 0 parts instead of 1"
+    ):
         EdgeDataset(folder).whole()
 
 

@@ -194,9 +194,11 @@ def test_other_labels_are_another_training(alone, graph, parts, tmp_path):
     folder = graph.saved(tmp_path / "parts")
     alone(folder, **QUICK, out=tmp_path / "run")
     other = graph.saved(tmp_path / "other", edge_labels=graph.y[::-1].copy())
-    with pytest.raises(fp.ParameterError, match="trained on other labels of edges"):
+    with pytest.raises(fp.errors.ParameterError, match="trained on other labels of edges"):
         alone(other, **QUICK, out=tmp_path / "run", resume=True)
-    with pytest.raises(fp.ParameterError, match="has 2 features of edges, but the model was trained on 0"):
+    with pytest.raises(
+        fp.errors.ParameterError, match="has 2 features of edges, but the model was trained on 0"
+    ):
         fp.train.open(tmp_path / "run").predict(parts)
 
 
@@ -218,7 +220,7 @@ def test_a_model_of_a_user_returns_rows_as_wide_as_hidden_layers(alone, graph, t
         folder, model=Mean(16), **QUICK, loss=torch.nn.CrossEntropyLoss(torch.tensor([1.0, 2, 1, 1]))
     )
     assert trained.predict(folder).shape == (M,)
-    with pytest.raises(fp.ParameterError, match="there are 16 outputs to learn"):
+    with pytest.raises(fp.errors.ParameterError, match="there are 16 outputs to learn"):
         fp.train.edges(folder, model=Mean(3), workers=1, **QUICK)
 
 
@@ -231,21 +233,21 @@ def test_a_model_of_a_user_returns_rows_as_wide_as_hidden_layers(alone, graph, t
     ],
 )
 def test_directories_without_data_are_refused(graph, tmp_path, missing, told):
-    with pytest.raises(fp.ParameterError, match=told):
+    with pytest.raises(fp.errors.ParameterError, match=told):
         fp.train.edges(graph.saved(tmp_path / "parts", **{missing: None}))
 
 
 def test_what_does_not_fit_is_refused(graph, parts, alone, tmp_path):
-    with pytest.raises(fp.ParameterError, match="no labelled record to train on"):
+    with pytest.raises(fp.errors.ParameterError, match="no labelled record to train on"):
         fp.train.edges(graph.saved(tmp_path / "none", edge_labels=np.full(M, -1)))
-    with pytest.raises(fp.ParameterError, match="model: 'clustergcn' trains on sampled graphs"):
+    with pytest.raises(fp.errors.ParameterError, match="model: 'clustergcn' trains on sampled graphs"):
         fp.train.edges(parts, model="clustergcn")
     with pytest.raises(TypeError, match="plan"):
         fp.train.edges(parts, plan=tmp_path / "plan")
     trained = alone(parts, **{**QUICK, "epochs": 1})
-    with pytest.raises(fp.ParameterError, match="vertices: the model predicts edges"):
+    with pytest.raises(fp.errors.ParameterError, match="vertices: the model predicts edges"):
         trained.predict(parts, vertices=[1])
-    with pytest.raises(fp.ParameterError, match=f"edges: {M} is not between 0 and {M - 1}"):
+    with pytest.raises(fp.errors.ParameterError, match=f"edges: {M} is not between 0 and {M - 1}"):
         trained.predict(parts, edges=[M])
 
 

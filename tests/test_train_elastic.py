@@ -112,7 +112,9 @@ def test_the_number_of_ranks_changes_no_loss(tmp_path, training):
         so_far = fp.train.open(out)
         epochs.append(len(so_far.history))
         if dying is not None and training == "learned rows":
-            with pytest.raises(fp.ParameterError, match="has not ended, and writes the learned rows of 'f"):
+            with pytest.raises(
+                fp.errors.ParameterError, match="has not ended, and writes the learned rows of 'f"
+            ):
                 so_far.predict(parts)
     assert 0 < epochs[0] < epochs[1] < epochs[2] == given["epochs"]
     assert steps.keys() == expected.rows.keys()
@@ -134,5 +136,5 @@ def test_what_depends_on_the_number_of_workers_is_refused(tmp_path):
         train = getattr(fp.train, method)
         train(parts, out=tmp_path / method, workers=2, **{**quick, **given})
         text = r"was trained by 2 workers, not 1\. Their number decides about its batches"
-        with pytest.raises(fp.ParameterError, match=text):
+        with pytest.raises(fp.errors.ParameterError, match=text):
             train(parts, out=tmp_path / method, workers=1, resume=True, **{**quick, **given})

@@ -332,9 +332,9 @@ def test_it_learns_and_the_result_can_be_used(tmp_path, alone):
     last, logits = replace(opened, embeddings=spoiled).top(folder, [6], "r2", k=40)
     assert last[0, -1] == 7
     assert np.isnan(logits[0]).tolist() == [False] * 39 + [True]
-    with pytest.raises(fp.ParameterError, match="relation: 'r3' is no relation"):
+    with pytest.raises(fp.errors.ParameterError, match="relation: 'r3' is no relation"):
         opened.top(folder, [6], "r3")
-    with pytest.raises(fp.ParameterError, match="pairs: ids must be from 0 to 39"):
+    with pytest.raises(fp.errors.ParameterError, match="pairs: ids must be from 0 to 39"):
         opened.scores(folder, [[0, 40]], "r1")
 
 
@@ -344,7 +344,7 @@ def test_an_interrupted_training_goes_on_bit_for_bit(parts, alone, tmp_path):
     later = alone(parts, out=tmp_path / "run", resume=True, **{**QUICK, "epochs": 4})
     assert later.history["loss"].to_list() == whole.history["loss"].to_list()
     np.testing.assert_array_equal(later.embeddings, whole.embeddings)
-    with pytest.raises(fp.ParameterError, match="trained with decoder = 'distmult'"):
+    with pytest.raises(fp.errors.ParameterError, match="trained with decoder = 'distmult'"):
         alone(parts, out=tmp_path / "run", resume=True, decoder="dot", **QUICK)
 
 
@@ -362,10 +362,10 @@ def test_a_plain_graph_has_one_relation(plain, alone):
     assert trained.embeddings.shape == (60, 6)
     assert 0 < trained.summary["test_mrr"] <= trained.summary["test_filtered_mrr"] <= 1
     assert trained.scores(plain, [[0, 1]]).shape == (1,)
-    with pytest.raises(fp.ParameterError, match="relation_weights: the graph has no relations"):
+    with pytest.raises(fp.errors.ParameterError, match="relation_weights: the graph has no relations"):
         alone(plain, relation_weights={"cites": 1.0})
     with pytest.raises(
-        fp.ParameterError, match=r"encoder: the graph has no types\. Train an encoder over it with"
+        fp.errors.ParameterError, match=r"encoder: the graph has no types\. Train an encoder over it with"
     ):
         alone(plain, encoder="rgcn")
 
@@ -410,7 +410,7 @@ def test_refused_parameters(parts, tmp_path, given, message):
     if "table" in given:
         np.save(tmp_path / "hard.npy", given["table"])
         given = {"hard_negatives": tmp_path / "hard.npy"}
-    with pytest.raises(fp.ParameterError, match=message):
+    with pytest.raises(fp.errors.ParameterError, match=message):
         fp.train.embeddings(parts, workers=1, **given)
 
 

@@ -106,7 +106,7 @@ def test_unlabelled_vertices_are_neither_learned_nor_counted(tmp_path):
 def test_without_validation_vertices_the_last_epoch_is_the_best(tmp_path):
     path = planted(tmp_path, splits={"train": np.arange(300)})
     with pytest.warns(
-        fp.GraphWarning, match=r"nothing labelled to validate on, so the last epoch counts as the best"
+        fp.errors.GraphWarning, match=r"nothing labelled to validate on, so the last epoch counts as the best"
     ):
         trained = fp.train.full(path, epochs=4, **QUICK)
     assert trained.summary["best_epoch"] == 3
@@ -119,7 +119,8 @@ def test_patience_needs_something_to_validate_on(tmp_path):
     path = planted(tmp_path, k=2, splits={"train": np.arange(300)})
     for method in ("full", "sampled"):
         with pytest.raises(
-            fp.ParameterError, match=r"^patience: .*nothing labelled to validate on.*leave out patience"
+            fp.errors.ParameterError,
+            match=r"^patience: .*nothing labelled to validate on.*leave out patience",
         ):
             getattr(fp.train, method)(path, patience=3, **QUICK)
 
@@ -194,7 +195,7 @@ def test_classes_of_scripts_are_found_by_other_processes(parts, tmp_path):
 
 
 def test_classes_that_other_processes_do_not_find():
-    with pytest.raises(fp.ParameterError, match="Define it at the top level of a module or file"):
+    with pytest.raises(fp.errors.ParameterError, match="Define it at the top level of a module or file"):
         import_path(lambda task, options: None)
 
 
@@ -243,7 +244,7 @@ again = fp.train.sdt(parts, model=Mine, parts=1, out=out, resume=True, **given)
 print(again.history.equals(sdt.history))
 try:
     fp.train.sdt(parts, model=Bad, **given)
-except fp.ParameterError as error:
+except fp.errors.ParameterError as error:
     print(error)
 """
 
@@ -331,7 +332,7 @@ def test_a_changed_file_is_read_again(parts, tmp_path):
 def test_models_that_are_refused(parts, tmp_path, monkeypatch, model, text):
     (tmp_path / "broken.py").write_text("def (")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(fp.ParameterError, match=text):
+    with pytest.raises(fp.errors.ParameterError, match=text):
         fp.train.full(parts, model=model, epochs=1, **QUICK)
 
 
@@ -341,18 +342,18 @@ def test_models_that_are_refused(parts, tmp_path, monkeypatch, model, text):
 @pytest.mark.parametrize(
     ("given", "error", "text"),
     [
-        ({"fanouts": [5]}, fp.ParameterError, "fanouts: 1 numbers for 2 layers"),
-        ({"fanouts": [5, -2]}, fp.ParameterError, "fanouts: -2"),
+        ({"fanouts": [5]}, fp.errors.ParameterError, "fanouts: 1 numbers for 2 layers"),
+        ({"fanouts": [5, -2]}, fp.errors.ParameterError, "fanouts: -2"),
         ({"fanouts": 5}, TypeError, "fanouts: expected a list of integers"),
-        ({"dropout": 1.0}, fp.ParameterError, "dropout: 1.0"),
-        ({"dropout": float("nan")}, fp.ParameterError, "dropout: "),
-        ({"lr": 0}, fp.ParameterError, "lr: "),
-        ({"weight_decay": -1}, fp.ParameterError, "weight_decay: "),
-        ({"epochs": 0}, fp.ParameterError, "epochs: "),
+        ({"dropout": 1.0}, fp.errors.ParameterError, "dropout: 1.0"),
+        ({"dropout": float("nan")}, fp.errors.ParameterError, "dropout: "),
+        ({"lr": 0}, fp.errors.ParameterError, "lr: "),
+        ({"weight_decay": -1}, fp.errors.ParameterError, "weight_decay: "),
+        ({"epochs": 0}, fp.errors.ParameterError, "epochs: "),
         ({"layers": True}, TypeError, "layers: "),
-        ({"batch_size": 0}, fp.ParameterError, "batch_size: "),
+        ({"batch_size": 0}, fp.errors.ParameterError, "batch_size: "),
         ({"model": 7}, TypeError, "model: expected a name, a class or a network, got int"),
-        ({"resume": True}, fp.ParameterError, "resume: needs out="),
+        ({"resume": True}, fp.errors.ParameterError, "resume: needs out="),
         ({"resume": 1}, TypeError, "resume: "),
     ],
 )
@@ -382,14 +383,14 @@ def test_parameters_that_are_refused(parts, given, error, text):
     ],
 )
 def test_directories_that_are_refused(tmp_path, saved, text):
-    with pytest.raises(fp.ParameterError, match=f"source: .*{text}"):
+    with pytest.raises(fp.errors.ParameterError, match=f"source: .*{text}"):
         fp.train.full(planted(tmp_path, **saved), epochs=1, **QUICK)
 
 
 def test_other_sources_that_are_refused(tmp_path):
     fp.VertexPartition([0, 1, 0], 2).save(tmp_path / "bare")
     with pytest.raises(
-        fp.ParameterError, match=r"holds no graph, no features, no labels, no splits\. .*graph=\.\.\."
+        fp.errors.ParameterError, match=r"holds no graph, no features, no labels, no splits\. .*graph=\.\.\."
     ):
         fp.train.full(tmp_path / "bare")
     with pytest.raises(FileNotFoundError, match="absent"):
@@ -407,7 +408,7 @@ def test_damaged_labels_are_refused(several, tmp_path, bad):
         np.save(file, labels.astype(np.float32))
     else:
         np.save(file, {"values": labels + 1, "dtype": labels.astype(np.int64), "shape": labels[:, :5]}[bad])
-    with pytest.raises(fp.GraphFormatError, match=r"labels: expected one int64|labels\.npy: "):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"labels: expected one int64|labels\.npy: "):
         fp.train.full(folder, epochs=1, **QUICK)
 
 
@@ -453,6 +454,6 @@ def test_output_holds_weights_metrics_and_a_plot(parts, tmp_path):
         trained.summary["test_accuracy"]
     )
     with pytest.raises(
-        fp.ParameterError, match=r"out: unknown suffix '\.gif' of .* Use \.svg, \.png or \.pdf"
+        fp.errors.ParameterError, match=r"out: unknown suffix '\.gif' of .* Use \.svg, \.png or \.pdf"
     ):
         trained.plot(tmp_path / "a.gif")

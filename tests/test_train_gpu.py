@@ -48,7 +48,7 @@ def test_links_are_as_on_the_cpu(tmp_path, given):
     graph = fp.generate.planted(tmp_path / "g.bin", n=300, m=2000, classes=3, features=4, seed=1)
     splits = fp.split_edges(graph, seed=2)
     features = tmp_path / "g.bin.features.npy"
-    fp.random(splits.graph, k=1, of="vertices").save(
+    fp.algorithms.random(splits.graph, k=1, of="vertices").save(
         tmp_path / "parts", graph=splits.graph, edge_splits=splits, features=features
     )
     given = {**QUICK, "batch_size": 100, "fanouts": [4, 3], "workers": 1, **given}
@@ -87,6 +87,6 @@ def test_full_batches_are_as_on_the_cpu(parts, tmp_path):
     saved = {"features": tmp_path / "g.bin.features.npy", "labels": tmp_path / "g.bin.labels.npy"}
     splits = {"train": range(150), "val": range(150, 200), "test": range(200, 300)}
     folder = tmp_path / "edges"
-    fp.random(edges, k=1, of="edges").save(folder, graph=edges, splits=splits, **saved)
+    fp.algorithms.random(edges, k=1, of="edges").save(folder, graph=edges, splits=splits, **saved)
     one, other = (fp.train.distgnn(folder, device=device, **QUICK) for device in ("cuda", "cpu"))
     assert_same(one, other, 1e-3)

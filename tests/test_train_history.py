@@ -129,20 +129,22 @@ def test_resume_without_a_checkpoint_begins(parts, tmp_path):
 @pytest.mark.parametrize("other", [{"hidden": 9}, {"seed": 1}, {"model": "gcn"}, {"batch_size": 9}])
 def test_other_options_are_not_resumed(parts, tmp_path, other):
     fp.train.full(parts, out=tmp_path / "out", **QUICK)
-    with pytest.raises(fp.ParameterError, match=rf"resume: .*out was trained with {next(iter(other))} = "):
+    with pytest.raises(
+        fp.errors.ParameterError, match=rf"resume: .*out was trained with {next(iter(other))} = "
+    ):
         fp.train.full(parts, out=tmp_path / "out", resume=True, **{**QUICK, **other})
 
 
 def test_other_graphs_are_not_resumed(parts, tmp_path):
     fp.train.full(parts, out=tmp_path / "out", **QUICK)
     other = planted(tmp_path, m=3999)
-    with pytest.raises(fp.ParameterError, match=r"resume: .*out was trained on other graph"):
+    with pytest.raises(fp.errors.ParameterError, match=r"resume: .*out was trained on other graph"):
         fp.train.full(other, out=tmp_path / "out", resume=True, **QUICK)
 
 
 def test_outputs_that_are_refused(parts, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(fp.ParameterError, match=r"out: .*file is not a directory"):
+    with pytest.raises(fp.errors.ParameterError, match=r"out: .*file is not a directory"):
         fp.train.full(parts, out=tmp_path / "file", **QUICK)
     with pytest.raises(FileNotFoundError, match="absent"):
         fp.train.full(parts, out=tmp_path / "absent" / "out", **QUICK)
@@ -188,7 +190,7 @@ def test_damaged_and_malicious_checkpoints_are_refused(parts, tmp_path, kind):
     folder = RunFolder(tmp_path / "out")  # somebody who writes such a file can also write its checksum
     folder.write({"checkpoint.pt": file.read_bytes()})
     with pytest.raises(
-        fp.GraphFormatError, match=r"checkpoint\.pt: (holds no weights|not a checkpoint of fastpart)"
+        fp.errors.GraphFormatError, match=r"checkpoint\.pt: (holds no weights|not a checkpoint of fastpart)"
     ):
         fp.train.full(parts, out=tmp_path / "out", resume=True, **QUICK)
     assert not trap.exists()

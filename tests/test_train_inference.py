@@ -183,7 +183,7 @@ def test_a_layer_that_takes_more_than_it_says_is_named(dataset, tmp_path):
     network = Network(dataset.task, Options(hidden=8, layers=1, fanouts=(1,)))
     inference = Inference(dataset, list(range(len(dataset.partition.parts))), tmp_path, 1)
     with pytest.raises(
-        fp.ParameterError, match=r"takes_means = True may take the mean .* Leave takes_means out"
+        fp.errors.ParameterError, match=r"takes_means = True may take the mean .* Leave takes_means out"
     ):
         list(inference.outputs(network))
 
@@ -203,6 +203,6 @@ def test_a_layer_that_takes_more_than_propagated_rows_is_named(dataset, tmp_path
     network = Network(dataset.task, Options(hidden=8, layers=1, fanouts=(1,)))
     inference = Inference(dataset, list(range(len(dataset.partition.parts))), tmp_path, 1)
     with pytest.raises(
-        fp.ParameterError, match=r"takes_propagated = True may take .* Leave takes_propagated out"
+        fp.errors.ParameterError, match=r"takes_propagated = True may take .* Leave takes_propagated out"
     ):
         list(inference.outputs(network))

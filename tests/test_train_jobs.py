@@ -226,7 +226,7 @@ def test_gpus_are_used_if_asked_for_and_there_is_one_for_each(monkeypatch, gpus,
     launch.refuse_few_gpus("cpu", workers)
     if gpus < workers:
         with pytest.raises(
-            fp.ParameterError, match=rf"each of the {workers} processes .* torch sees {gpus}\. Use"
+            fp.errors.ParameterError, match=rf"each of the {workers} processes .* torch sees {gpus}\. Use"
         ):
             launch.refuse_few_gpus("cuda", workers)
     else:
@@ -286,7 +286,7 @@ def test_too_little_memory_for_a_library_is_told(monkeypatch, error, is_short):
     monkeypatch.setattr(libraries.importlib, "import_module", fails)
     with pytest.raises(fp.FastpartError) as caught:
         libraries.import_torch()
-    assert isinstance(caught.value, fp.MemoryBudgetError) == is_short
+    assert isinstance(caught.value, fp.errors.MemoryBudgetError) == is_short
     assert ("too little memory" in str(caught.value), "Reinstall" in str(caught.value)) == (
         is_short,
         not is_short,
@@ -316,7 +316,7 @@ def test_what_torchrun_leaves_to_say(tmp_path):
     ranks = Ranks(TORCHRUN, 0, 2)
     assert launch.shared_output(ranks, tmp_path / "out") == tmp_path / "out"
     for output, workers in ((None, None), (tmp_path / "out", 2)):
-        with pytest.raises(fp.ParameterError, match=r"--nproc-per-node .* and pass out="):
+        with pytest.raises(fp.errors.ParameterError, match=r"--nproc-per-node .* and pass out="):
             launch.shared_output(ranks, output, workers)
 
 

@@ -121,7 +121,9 @@ def test_rows_of_several_types_lie_type_after_type_in_each_part(tmp_path):
 
 def test_rows_of_an_earlier_version_are_told(tmp_path):
     learned = learned_of(saved_in(tmp_path, 2), tmp_path / "run")
-    with pytest.raises(fp.ParameterError, match="resume: the learned rows were saved by an earlier version"):
+    with pytest.raises(
+        fp.errors.ParameterError, match="resume: the learned rows were saved by an earlier version"
+    ):
         learned.load({"best": 0.5, "types": {"author": {"steps": 1, "slot": 0}}})
 
 
@@ -173,5 +175,5 @@ def test_damaged_rows_are_told(tmp_path):
     learned.save()
     file = tmp_path / "run" / "embeddings/first/part-00001.npy"
     np.save(file, np.zeros((4, 1, 4), np.float32))
-    with pytest.raises(fp.GraphFormatError, match=r"part-00001\.npy"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"part-00001\.npy"):
         learned_of(stored, tmp_path / "run").load(learned.state())

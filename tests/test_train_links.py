@@ -134,11 +134,11 @@ def test_it_learns_and_the_result_can_be_used(parts, alone, tmp_path, splits):
     assert "test MRR" in repr(trained)
     assert not (tmp_path / "out" / "history.svg").exists()
     for bad, message in (([[0, 400]], "pairs: ids must be from 0 to 399"), ([0, 1], "pairs: expected ids")):
-        with pytest.raises(fp.ParameterError, match=message):
+        with pytest.raises(fp.errors.ParameterError, match=message):
             trained.probabilities(parts, bad)
-    with pytest.raises(fp.ParameterError, match="outputs: unknown value 'classes'"):
+    with pytest.raises(fp.errors.ParameterError, match="outputs: unknown value 'classes'"):
         trained.predict(parts, outputs="classes")
-    with pytest.raises(fp.ParameterError, match="out: unknown suffix"):
+    with pytest.raises(fp.errors.ParameterError, match="out: unknown suffix"):
         trained.predict(parts, out=tmp_path / "rows.txt")
 
 
@@ -146,7 +146,7 @@ def test_a_model_of_features_scores_another_graph(parts, alone, splits, tmp_path
     trained = alone(parts, **QUICK)
     assert trained.embeddings is None
     assert trained.predict(saved(splits, tmp_path / "other", 2)).shape == (400, 8)
-    with pytest.raises(fp.ParameterError, match="has 0 features, but the model was trained on 5"):
+    with pytest.raises(fp.errors.ParameterError, match="has 0 features, but the model was trained on 5"):
         trained.predict(saved(splits, tmp_path / "bare", 2, features=False))
 
 
@@ -161,7 +161,7 @@ def test_a_feature_that_is_nan_leaves_no_scores_and_is_told(splits, alone, tmp_p
     np.save(file, x)
     vertex = fp.open_partition(folder).parts[0].inner[0]
     told = rf"^epoch 0: .* NaN or infinite. The features of vertex {vertex} in part 0 have such numbers. "
-    with pytest.warns(fp.GraphWarning, match=told):
+    with pytest.warns(fp.errors.GraphWarning, match=told):
         trained = alone(folder, **QUICK)
     assert trained.history["val_mrr"].is_nan().all()
     assert all(np.isnan(trained.summary[name]) for name in ("val_mrr", "test_hits@1", "test_auc"))
@@ -324,7 +324,7 @@ def test_a_training_is_opened_with_its_learned_rows_and_leaves_those_of_the_user
     alone(bare, out=out, overwrite=True, **LEARNED)
     assert mine.read_text() == "precious"
     mine.parent.rename(tmp_path / "mine")
-    with pytest.raises(fp.ParameterError, match="mine is not empty, but holds no training"):
+    with pytest.raises(fp.errors.ParameterError, match="mine is not empty, but holds no training"):
         alone(bare, out=tmp_path / "mine", **LEARNED)
     assert (tmp_path / "mine" / "mine.txt").read_text() == "precious"
 
@@ -346,14 +346,14 @@ def test_damaged_rows_are_named(bare, alone, tmp_path, damage):
             np.save(file, np.zeros((3, 1, 6), np.float32))
         else:
             file.write_bytes(b"nothing")
-    with pytest.raises(fp.GraphFormatError, match=r"part-00001.npy: not the rows of a part"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"part-00001.npy: not the rows of a part"):
         alone(bare, out=tmp_path / "out", resume=True, **given)
 
 
 def test_rows_of_other_parts_are_not_resumed(splits, bare, alone, tmp_path):
     alone(bare, out=tmp_path / "out", **LEARNED)
     other = saved(splits, tmp_path / "other", 3, np.arange(400) % 3, features=False)
-    with pytest.raises(fp.ParameterError, match=r"resume: .*out was trained on other parts"):
+    with pytest.raises(fp.errors.ParameterError, match=r"resume: .*out was trained on other parts"):
         alone(other, out=tmp_path / "out", resume=True, **LEARNED)
 
 
@@ -397,7 +397,7 @@ def test_refusals(bare, tmp_path, given, message):
     if "hard_negatives" in given:
         np.save(tmp_path / "hard.npy", given["hard_negatives"])
         given = {**given, "hard_negatives": tmp_path / "hard.npy"}
-    with pytest.raises(fp.ParameterError, match=message):
+    with pytest.raises(fp.errors.ParameterError, match=message):
         fp.train.links(bare, **given)
 
 
@@ -405,14 +405,16 @@ def test_refused_directories(tmp_path):
     graph = np.array([[0, 1], [1, 2], [2, 3]])
     p = fp.VertexPartition([0, 0, 1, 1], 2)
     p.save(tmp_path / "parts", graph=graph, features=np.eye(4, dtype=np.float32))
-    with pytest.raises(fp.ParameterError, match=r"holds no edge splits\. Split the edges with splits = "):
+    with pytest.raises(
+        fp.errors.ParameterError, match=r"holds no edge splits\. Split the edges with splits = "
+    ):
         fp.train.links(tmp_path / "parts")
     loops = fp.open_graph(np.array([[1, 1]]), num_vertices=4)
     p.save(tmp_path / "loops", graph=loops, edge_splits={"val": [[0, 1]]})
-    with pytest.raises(fp.ParameterError, match="has no edges to train on"):
+    with pytest.raises(fp.errors.ParameterError, match="has no edges to train on"):
         fp.train.links(tmp_path / "loops", embeddings=4)
     fp.EdgePartition([0, 0, 1], 2).save(tmp_path / "edges", graph=graph)
-    with pytest.raises(fp.ParameterError, match="is an edge partition"):
+    with pytest.raises(fp.errors.ParameterError, match="is an edge partition"):
         fp.train.links(tmp_path / "edges", embeddings=4)
 
 

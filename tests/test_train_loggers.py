@@ -194,7 +194,7 @@ def test_json_lines_replace_nothing_else(tmp_path, content):
     file = tmp_path / "notes.jsonl"
     file.write_text(content)
     with pytest.raises(
-        fp.ParameterError, match=r"log: line \d of .*notes.jsonl is no epoch. Name another file"
+        fp.errors.ParameterError, match=r"log: line \d of .*notes.jsonl is no epoch. Name another file"
     ):
         JsonLines(file)
     assert file.read_text() == content

@@ -31,7 +31,7 @@ try:
         config, ip_config=machines, epochs=2000 if kill else 8, seed=5, samplers=int(samplers), progress=progress
     )
     print(trained.summary["test_accuracy"], trained.history["loss"].to_list())
-except fp.TrainingError as error:
+except fp.errors.TrainingError as error:
     print("ended", time.monotonic())
     print(error)
     sys.exit(7)
@@ -87,5 +87,5 @@ def test_what_an_ip_config_cannot_be(config, tmp_path):
         with pytest.raises(fp.FastpartError, match=said):
             fp.train.distdgl(config, ip_config=file)
     empty = fp.export.dgl(planted(tmp_path / "parts", 2, [0] * 300), tmp_path / "dgl")
-    with pytest.raises(fp.ParameterError, match="part 1 has no vertices or no edges"):
+    with pytest.raises(fp.errors.ParameterError, match="part 1 has no vertices or no edges"):
         fp.train.distdgl(empty, ip_config=file)

@@ -48,7 +48,7 @@ def parts(tmp_path_factory):
 def test_a_training_that_the_limit_does_not_hold_is_refused_before_it_starts(parts, tmp_path, method):
     limit, names = ("1K", "the whole graph") if method == "full" else ("300M", "torch and its modules")
     with pytest.raises(
-        fp.MemoryBudgetError, match=rf"needs .*[kMG]B of memory, but the limit is .*{names}.*or use "
+        fp.errors.MemoryBudgetError, match=rf"needs .*[kMG]B of memory, but the limit is .*{names}.*or use "
     ):
         getattr(fp.train, method)(parts, out=tmp_path / "run", memory_limit=limit, **QUICK)
     assert not (tmp_path / "run" / "checkpoint.pt").exists()
@@ -66,7 +66,7 @@ def test_one_worker_trains_where_a_server_beside_it_does_not_fit(parts):
 
 
 def test_the_memory_limit_of_a_block_is_that_of_trainings(parts):
-    with fp.config(memory_limit="300M"), pytest.raises(fp.MemoryBudgetError, match="fewer processes"):
+    with fp.config(memory_limit="300M"), pytest.raises(fp.errors.MemoryBudgetError, match="fewer processes"):
         fp.train.sampled(parts, **QUICK)
 
 
@@ -79,7 +79,7 @@ def test_the_memory_limit_of_a_block_is_that_of_trainings(parts):
     ],
 )
 def test_a_refusal_names_what_needs_the_memory(parts, given, named):
-    with pytest.raises(fp.MemoryBudgetError, match=named):
+    with pytest.raises(fp.errors.MemoryBudgetError, match=named):
         fp.train.sampled(parts, workers=1, memory_limit=FLOOR + (1 << 19), **QUICK | given)
 
 
@@ -104,7 +104,8 @@ def test_a_model_without_layers_is_computed_in_blocks_that_fit(parts, monkeypatc
     assert sum(seen) == 600
     monkeypatch.setattr(memory, "BLOCK_BYTES", 100)
     with pytest.raises(
-        fp.MemoryBudgetError, match=r"^model: vertex \d+ reaches [\d,]+ vertices over [\d,]+ edges in 2"
+        fp.errors.MemoryBudgetError,
+        match=r"^model: vertex \d+ reaches [\d,]+ vertices over [\d,]+ edges in 2",
     ):
         trained.predict(parts)
 

@@ -171,7 +171,9 @@ def test_a_method_of_a_user_trains_resumes_and_is_compared(tmp_path):
 
 
 def test_a_method_of_a_user_takes_no_name_of_ours():
-    with pytest.raises(fp.ParameterError, match="full comes with fastpart"):
+    with pytest.raises(fp.errors.ParameterError, match="full comes with fastpart"):
         registry.register(of("full"))
-    with pytest.raises(fp.ParameterError, match=r"method: unknown value 'sampeld'.*Did you mean 'sampled'"):
+    with pytest.raises(
+        fp.errors.ParameterError, match=r"method: unknown value 'sampeld'.*Did you mean 'sampled'"
+    ):
         of("sampeld")

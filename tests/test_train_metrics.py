@@ -126,22 +126,22 @@ def test_workers_without_validation_vertices_do_not_wait(tmp_path):
     [
         (
             {"apart": Unmerged()},
-            fp.ParameterError,
+            fp.errors.ParameterError,
             r"metrics: apart has no merge_state\(other\), so what 2 workers",
         ),
         ([margin], TypeError, "metrics: expected names and callables"),
-        ({"f1": margin}, fp.ParameterError, "metrics: 'f1' is no free name for a column"),
-        ({"a b": margin}, fp.ParameterError, "metrics: 'a b' is no free name"),
+        ({"f1": margin}, fp.errors.ParameterError, "metrics: 'f1' is no free name for a column"),
+        ({"a b": margin}, fp.errors.ParameterError, "metrics: 'a b' is no free name"),
         ({"best": 3}, TypeError, "metrics: best is a int. Pass a callable"),
         (
             {"wide": lambda o, y: o},
-            fp.ParameterError,
+            fp.errors.ParameterError,
             r"metrics: wide returned a tensor of shape \(2, 4\) for 2",
         ),
-        ({"text": lambda o, y: "x"}, fp.ParameterError, "metrics: text returned a str"),
+        ({"text": lambda o, y: "x"}, fp.errors.ParameterError, "metrics: text returned a str"),
         (
             {"lost": lambda o, y: o.absent},
-            fp.ParameterError,
+            fp.errors.ParameterError,
             "metrics: lost cannot be called with outputs of",
         ),
     ],

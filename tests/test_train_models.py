@@ -270,7 +270,7 @@ def test_sampling_of_models():
 @pytest.mark.parametrize("name", ["clustergcn", "graphsaint"])
 def test_dgl_refuses_models_with_batches_of_their_own(name):
     pytest.importorskip("dgl")
-    with pytest.raises(fp.ParameterError, match=f"model: '{name}' needs sampled graphs"):
+    with pytest.raises(fp.errors.ParameterError, match=f"model: '{name}' needs sampled graphs"):
         fp.train.distdgl("parts", model=name)
 
 
@@ -279,7 +279,7 @@ def test_unknown_kinds_of_batches_are_refused():
         sampling = "snowball"
 
     with pytest.raises(
-        fp.ParameterError,
+        fp.errors.ParameterError,
         match=r"unknown sampling 'snowball'\. Valid values are 'neighbour', 'cluster', 'saint'",
     ):
         sampling_of(Other)

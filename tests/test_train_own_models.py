@@ -38,7 +38,7 @@ def link_parts(tmp_path_factory):
     splits = fp.split_edges(ring)
     folder = tmp_path_factory.mktemp("links") / "parts"
     features = np.eye(60, dtype=np.float32)
-    fp.random(splits.graph, k=2, of="vertices").save(
+    fp.algorithms.random(splits.graph, k=2, of="vertices").save(
         folder, graph=splits.graph, edge_splits=splits, features=features
     )
     return folder
@@ -71,23 +71,27 @@ class Widths(torch.nn.Module):
 REFUSED = {
     "an instance": (
         torch.nn.Linear(2, 2),
-        fp.ParameterError,
+        fp.errors.ParameterError,
         r"^model: Linear cannot be called with \d+ features: TypeError: .*Its forward takes \(x, edge_index\), or",
     ),
-    "no weights": (torch.nn.Identity, fp.ParameterError, r"^model: .*Identity'> has no weights to train$"),
+    "no weights": (
+        torch.nn.Identity,
+        fp.errors.ParameterError,
+        r"^model: .*Identity'> has no weights to train$",
+    ),
     "own arguments": (
         OwnArguments,
-        fp.ParameterError,
+        fp.errors.ParameterError,
         r"^model: .*OwnArguments'> cannot be made: TypeError: .*def make\(task, options\): return OwnArguments\(",
     ),
     "two own arguments": (
         Widths,
-        fp.ParameterError,
+        fp.errors.ParameterError,
         r"^model: .*Widths'> cannot be made: TypeError: .* pass a function",
     ),
     "a lambda": (
         lambda task, options: Widths(task.features, task.classes),
-        fp.ParameterError,
+        fp.errors.ParameterError,
         r"^model: other processes cannot import a lambda\. Define it at the top level",
     ),
 }
@@ -121,7 +125,8 @@ def test_one_process_trains_a_lambda_but_not_what_does_not_fit(parts, mine):
         with pytest.raises(error, match=text):
             fp.train.full(parts, **QUICK, model=model)
     with pytest.raises(
-        fp.ParameterError, match=r"^model: .*:Mine cannot be called with 8 features: TypeError: .*Linear"
+        fp.errors.ParameterError,
+        match=r"^model: .*:Mine cannot be called with 8 features: TypeError: .*Linear",
     ):
         fp.train.full(parts, **QUICK, model=mine("import torch\nMine = torch.nn.Linear(1, 1)"))
 
@@ -182,7 +187,7 @@ REFUSAL = r"(?s)^model: its layer .*norm', a BatchNorm1d, normalises by statisti
     ],
 )
 def test_batch_norm_of_several_copies_is_refused(parts, mine, method, given):
-    with pytest.raises(fp.ParameterError, match=REFUSAL):
+    with pytest.raises(fp.errors.ParameterError, match=REFUSAL):
         getattr(fp.train, method)(parts, **QUICK, model=mine(NORMALISED), **given)
 
 
@@ -192,9 +197,9 @@ def test_statistics_of_another_kind_are_refused(parts, edge_parts, mine):
         NORMALISED.replace("BatchNorm1d(task", "InstanceNorm1d(track_running_stats=True, num_features=task")
     )
     text = REFUSAL.replace("a BatchNorm1d", "a InstanceNorm1d")
-    with pytest.raises(fp.ParameterError, match=text):
+    with pytest.raises(fp.errors.ParameterError, match=text):
         fp.train.sampled(parts, **QUICK, model=model, workers=2)
-    with pytest.raises(fp.ParameterError, match=text):
+    with pytest.raises(fp.errors.ParameterError, match=text):
         fp.train.distgnn(edge_parts, **QUICK, model=model)
 
 
@@ -368,7 +373,8 @@ def test_a_model_in_a_module_that_trains_is_refused(parts, tmp_path):
         )
     )
     with pytest.raises(
-        fp.ParameterError, match=r"model: the import of .*trains.py calls fastpart.train\. Put the call"
+        fp.errors.ParameterError,
+        match=r"model: the import of .*trains.py calls fastpart.train\. Put the call",
     ):
         fp.train.sampled(parts, model=f"{file}:Mine", **QUICK)
 

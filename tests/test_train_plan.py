@@ -79,7 +79,7 @@ def test_a_resumed_training_goes_on_with_the_plan(parts, losses, tmp_path):
 )
 def test_other_trainings_are_refused_before_workers_start(parts, tmp_path, given, text):
     plan = packed(parts, tmp_path)
-    with pytest.raises(fp.ParameterError, match=re.escape(text)):
+    with pytest.raises(fp.errors.ParameterError, match=re.escape(text)):
         fp.train.sampled(parts, plan=plan, **{**QUICK, "workers": 2, **given})
 
 
@@ -89,7 +89,7 @@ def test_rows_that_the_plan_keeps_are_stated(parts, tmp_path):
     text = re.sub(rb'"cached_rows": \d+', b'"cached_rows": %d' % 10**9, marker.read_bytes())
     marker.write_bytes(with_checksum(re.sub(rb',\n "xxh3": .*\n', b"\n", text)))
     with pytest.raises(
-        fp.MemoryBudgetError, match=r"rows that the plan caches.*a plan with a smaller memory="
+        fp.errors.MemoryBudgetError, match=r"rows that the plan caches.*a plan with a smaller memory="
     ):
         fp.train.sampled(parts, workers=1, plan=plan.folder, memory_limit="2G", **QUICK)
 

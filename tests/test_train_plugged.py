@@ -47,7 +47,7 @@ def edge_parts(parts):
     order = np.random.default_rng(0).permutation(NODES)
     splits = {"train": order[: NODES // 2], "val": order[NODES // 2 : 225], "test": order[225:]}
     labels, features = (f"{graph}.{name}.npy" for name in ("labels", "features"))
-    fp.hdrf(graph, k=2).save(out, graph=graph, features=features, labels=labels, splits=splits)
+    fp.algorithms.hdrf(graph, k=2).save(out, graph=graph, features=features, labels=labels, splits=splits)
     return out
 
 
@@ -170,9 +170,11 @@ def test_what_is_plugged_in_goes_on_after_a_resume(parts, tmp_path):
         "plugged.<locals>.<lambda>",
     )
     again = {**QUICK, "out": tmp_path / "run", "resume": True, "workers": 2}
-    with pytest.raises(fp.ParameterError, match=r"^resume: .* was trained with clip = 0\.7, not None"):
+    with pytest.raises(fp.errors.ParameterError, match=r"^resume: .* was trained with clip = 0\.7, not None"):
         fp.train.sampled(parts, **again)
-    with pytest.raises(fp.ParameterError, match=r"^resume: .* was trained with loss = 'smoothed', not None"):
+    with pytest.raises(
+        fp.errors.ParameterError, match=r"^resume: .* was trained with loss = 'smoothed', not None"
+    ):
         fp.train.open(tmp_path / "run").resume(epochs=3)
     longer = fp.train.open(tmp_path / "run").resume(
         epochs=3, **{name: value for name, value in plugged().items() if name != "clip"}
@@ -225,7 +227,8 @@ def test_a_worker_whose_weights_differ_is_named(parts, method):
         return torch.optim.SGD(weights, lr=0.1 * (1 + int(os.environ.get("RANK", 0))))
 
     with pytest.raises(
-        fp.TrainingError, match=r"rank 1: after a round its weights are not those of rank 0\. The model"
+        fp.errors.TrainingError,
+        match=r"rank 1: after a round its weights are not those of rank 0\. The model",
     ):
         getattr(fp.train, method)(parts, **QUICK, **METHODS[method], optimizer=optimizer)
 
@@ -297,40 +300,40 @@ REFUSED = {
     ),
     "no optimizer": (
         {"optimizer": lambda weights: 3},
-        fp.ParameterError,
+        fp.errors.ParameterError,
         r"^optimizer: it returned a int, not",
     ),
     "LBFGS": (
         {"optimizer": torch.optim.LBFGS},
-        fp.ParameterError,
+        fp.errors.ParameterError,
         r"^optimizer: LBFGS evaluates the loss several",
     ),
     "fails": (
         {"optimizer": lambda weights: 1 / 0},
-        fp.ParameterError,
+        fp.errors.ParameterError,
         r"^optimizer: it cannot be made: ZeroDiv",
     ),
     "plateau": (
         {"scheduler": torch.optim.lr_scheduler.ReduceLROnPlateau},
-        fp.ParameterError,
+        fp.errors.ParameterError,
         r"^scheduler: it returned a ReduceLROnPlateau\. Return one that steps once in each epoch without a score",
     ),
     "no gradient": (
         {"loss": lambda outputs, labels: torch.zeros(len(labels))},
-        fp.ParameterError,
+        fp.errors.ParameterError,
         r"^loss: it has no gradient\. Compute it",
     ),
     "other rows": (
         {"loss": lambda outputs, labels: outputs[:1].sum(1)},
-        fp.ParameterError,
+        fp.errors.ParameterError,
         r"^loss: it returned a tensor of shape \(1,\) for 2 rows\. Return one value for each row, or their mean$",
     ),
     "other labels": (
         {"loss": F.binary_cross_entropy_with_logits},
-        fp.ParameterError,
+        fp.errors.ParameterError,
         r"^loss: it cannot be called with outputs of shape \(2, 4\) and labels of shape \(2,\): ValueError: ",
     ),
-    "clip": ({"clip": 0}, fp.ParameterError, r"^clip: "),
+    "clip": ({"clip": 0}, fp.errors.ParameterError, r"^clip: "),
 }
 
 
@@ -354,7 +357,7 @@ def test_what_cannot_be_sent_is_refused(parts):
             return F.cross_entropy(outputs, labels, reduction="none")
 
     with pytest.raises(
-        fp.ParameterError, match=r"^loss: other processes cannot get .*loss \(TypeError: .*lock"
+        fp.errors.ParameterError, match=r"^loss: other processes cannot get .*loss \(TypeError: .*lock"
     ):
         fp.train.sampled(parts, **QUICK, loss=loss)
     assert len(fp.train.full(parts, **QUICK, loss=loss).history) == 3

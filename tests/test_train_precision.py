@@ -31,7 +31,7 @@ def test_bfloat16_is_close_and_weights_stay_float32(parts, method):
 def test_a_resume_keeps_the_numbers(parts, tmp_path):
     run = {"out": tmp_path / "run", **QUICK}
     fp.train.full(parts, precision="float64", **{**run, "epochs": 2})
-    with pytest.raises(fp.ParameterError, match="trained with precision = 'float64', not 'float32'"):
+    with pytest.raises(fp.errors.ParameterError, match="trained with precision = 'float64', not 'float32'"):
         fp.train.full(parts, resume=True, **run)
     longer = fp.train.open(tmp_path / "run").resume(epochs=8)
     at_once = fp.train.full(parts, precision="float64", **QUICK)
@@ -42,5 +42,7 @@ def test_a_resume_keeps_the_numbers(parts, tmp_path):
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without GPUs")
 @pytest.mark.parametrize("method", METHODS)
 def test_gpus_that_are_not_there_are_refused(parts, method):
-    with pytest.raises(fp.ParameterError, match="device: 'cuda' needs a GPU for each of the 1 processes"):
+    with pytest.raises(
+        fp.errors.ParameterError, match="device: 'cuda' needs a GPU for each of the 1 processes"
+    ):
         getattr(fp.train, method)(parts, device="cuda", **QUICK, **METHODS[method])

@@ -80,7 +80,7 @@ def test_some_vertices_have_the_rows_that_all_have(parts, tmp_path, monkeypatch,
         )
     mask = np.isin(np.arange(600), chosen)
     assert trained.predict(parts, vertices=mask).tolist() == trained.predict(parts)[mask].tolist()
-    with pytest.raises(fp.ParameterError, match=r"^vertices: 600 is not between 0 and 599"):
+    with pytest.raises(fp.errors.ParameterError, match=r"^vertices: 600 is not between 0 and 599"):
         trained.predict(parts, vertices=[600])
     with pytest.raises(TypeError, match=r"^vertices: expected integer ids or a bool mask of length 600, got"):
         trained.predict(parts, vertices="test")
@@ -125,16 +125,18 @@ def test_several_classes_are_zeros_and_ones(tmp_path):
 
 def test_what_cannot_be_predicted_is_refused(parts, tmp_path):
     trained = fp.train.full(parts, **QUICK)
-    with pytest.raises(fp.ParameterError, match="outputs: unknown value 'best'"):
+    with pytest.raises(fp.errors.ParameterError, match="outputs: unknown value 'best'"):
         trained.predict(parts, outputs="best")
-    with pytest.raises(fp.ParameterError, match=r"out: unknown suffix '.csv' of \S+. Use .npy$"):
+    with pytest.raises(fp.errors.ParameterError, match=r"out: unknown suffix '.csv' of \S+. Use .npy$"):
         trained.predict(parts, out=tmp_path / "x.csv")
-    with pytest.raises(fp.ParameterError, match="outputs: 'embeddings' are the outputs of the last hidden"):
+    with pytest.raises(
+        fp.errors.ParameterError, match="outputs: 'embeddings' are the outputs of the last hidden"
+    ):
         fp.train.full(parts, model=linear, **QUICK).predict(parts, outputs="embeddings")
-    with pytest.raises(fp.ParameterError, match="outputs: 'embeddings'"):
+    with pytest.raises(fp.errors.ParameterError, match="outputs: 'embeddings'"):
         fp.train.full(parts, layers=1, **QUICK).predict(parts, outputs="embeddings")
     other = planted(tmp_path, features=np.zeros((600, 5), np.float32))
-    with pytest.raises(fp.ParameterError, match=r"has 5 features, but the model was trained on 8"):
+    with pytest.raises(fp.errors.ParameterError, match=r"has 5 features, but the model was trained on 8"):
         trained.predict(other)
 
 

@@ -62,7 +62,7 @@ try:
         time.sleep(0.05)  # nodes tell what they have after they have joined
     try:
         fp.train.ray("sampled", parts, out=folder / "refused", workers=(3, 8))
-    except fp.ParameterError as error:
+    except fp.errors.ParameterError as error:
         few = str(error)
     scheduler = lambda optimizer: LambdaLR(optimizer, rate)
     trained = fp.train.ray("sampled", parts, out=folder / "out", workers=(1, 2), scheduler=scheduler, **given)
@@ -128,18 +128,18 @@ def test_a_lost_worker_and_a_lost_node_change_no_loss(tmp_path):
 )
 def test_parameters_are_checked_before_ray_is_asked(tmp_path, given, text):
     given = {"method": "sampled", "source": "absent", "out": tmp_path / "out", "workers": 2, **given}
-    with pytest.raises((fp.ParameterError, TypeError), match=text):
+    with pytest.raises((fp.errors.ParameterError, TypeError), match=text):
         fp.train.ray(**given)
     assert not (tmp_path / "out").exists()
 
 
 def test_the_cause_of_a_failure_is_what_a_worker_refused(tmp_path):
-    gone, refused = fp.TrainingError("rank 1: no answer"), fp.ParameterError("labels: none")
+    gone, refused = fp.errors.TrainingError("rank 1: no answer"), fp.errors.ParameterError("labels: none")
     lost = RuntimeError("The actor died.\n\tclass_name: RayTrainWorker")
     for failures, cause in (({0: gone, 1: refused}, refused), ({2: OSError("full")}, "full")):
         assert str(_cause_of(SimpleNamespace(worker_failures=failures))) == str(cause)
     both = _cause_of(SimpleNamespace(worker_failures={1: lost, 0: gone}))
-    assert isinstance(both, fp.TrainingError)
+    assert isinstance(both, fp.errors.TrainingError)
     assert str(both) == "rank 0: rank 1: no answer. rank 1: The actor died."
     assert str(_cause_of(RuntimeError("no controller"))) == "no controller"
 

@@ -37,7 +37,7 @@ def data(request, tmp_path_factory):
     order = np.random.default_rng(0).permutation(N)
     splits = {"train": order[: N // 2], "val": order[N // 2 : 3 * N // 4], "test": order[3 * N // 4 :]}
     graph = folder / "g.bin"
-    fp.hdrf(graph, k=2).save(
+    fp.algorithms.hdrf(graph, k=2).save(
         folder / "edges", graph=graph, features=f"{graph}.features.npy", labels=labels, splits=splits
     )
     return parts, folder / "edges", labels, splits
@@ -86,9 +86,9 @@ def test_targets_are_no_classes(data, tmp_path):
     graph = parts.parent / "g.bin"
     assert "label_skew" not in fp.evaluate(graph, fp.open_partition(parts), labels=labels).summary
     assert fp.store.verify(parts) is not None
-    with pytest.raises(fp.ParameterError, match="labels: they are targets of a regression"):
+    with pytest.raises(fp.errors.ParameterError, match="labels: they are targets of a regression"):
         fp.train.compare(graph, 2, features=np.eye(N), labels=labels, splits=splits)
     infinite = np.array(labels)
     infinite[1] = np.inf
-    with pytest.raises(fp.ParameterError, match="labels: the target of vertex 1 is infinite"):
+    with pytest.raises(fp.errors.ParameterError, match="labels: the target of vertex 1 is infinite"):
         planted(tmp_path, k=2, n=N, m=1500, labels=infinite)

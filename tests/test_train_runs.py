@@ -53,7 +53,9 @@ def losses(trained):
 
 def test_a_folder_that_holds_a_training_is_refused(parts, run):
     before = contents(run)
-    with pytest.raises(fp.ParameterError, match=r"out: .*run holds a training.*resume=True.*overwrite=True"):
+    with pytest.raises(
+        fp.errors.ParameterError, match=r"out: .*run holds a training.*resume=True.*overwrite=True"
+    ):
         fp.train.full(parts, out=run, epochs=1, **QUICK)
     assert contents(run) == before
 
@@ -65,7 +67,9 @@ def test_a_folder_of_the_user_is_refused(parts, tmp_path, method):
     (mine / "embeddings" / "mine" / "words.txt").write_text("precious")
     before = contents(mine)
     for given in ({}, {"overwrite": True}, {"resume": True}):
-        with pytest.raises(fp.ParameterError, match=r"out: .*mine is not empty.*\(embeddings is there\)"):
+        with pytest.raises(
+            fp.errors.ParameterError, match=r"out: .*mine is not empty.*\(embeddings is there\)"
+        ):
             method(parts, out=mine, epochs=1, **given, **QUICK)
     assert contents(mine) == before
 
@@ -74,7 +78,7 @@ def test_checkpoints_of_others_are_not_overwritten(parts, tmp_path):
     (tmp_path / "mine").mkdir()
     torch.save({"network": {"a": torch.ones(2)}}, tmp_path / "mine" / "checkpoint.pt")
     before = contents(tmp_path / "mine")
-    with pytest.raises(fp.ParameterError, match="holds no training of fastpart"):
+    with pytest.raises(fp.errors.ParameterError, match="holds no training of fastpart"):
         fp.train.full(parts, out=tmp_path / "mine", overwrite=True, epochs=1, **QUICK)
     assert contents(tmp_path / "mine") == before
 
@@ -93,7 +97,7 @@ def test_overwrite_removes_what_is_listed_and_nothing_else(parts, run):
 
 @pytest.mark.parametrize("given", [{"resume": True, "overwrite": True}, {"overwrite": True, "out": None}])
 def test_overwrite_needs_a_folder_and_excludes_resume(parts, tmp_path, given):
-    with pytest.raises(fp.ParameterError, match=r"^overwrite: "):
+    with pytest.raises(fp.errors.ParameterError, match=r"^overwrite: "):
         fp.train.full(parts, epochs=1, **{"out": tmp_path / "run", **given}, **QUICK)
     assert not (tmp_path / "run").exists()
 
@@ -104,7 +108,7 @@ def test_names_outside_of_the_folder_are_refused(parts, run):
     for name in ("../precious", str(run.parent / "precious"), "a/../../precious", "..", "", "a\0b", "\ud800"):
         (run / MARKER).write_text(json.dumps({**content, "files": [name]}))
         with pytest.raises(
-            fp.GraphFormatError, match=r"fastpart-run\.json: the field 'files\[0\]' holds a name"
+            fp.errors.GraphFormatError, match=r"fastpart-run\.json: the field 'files\[0\]' holds a name"
         ):
             fp.train.full(parts, out=run, overwrite=True, epochs=1, **QUICK)
     assert (run.parent / "precious").exists()
@@ -117,7 +121,7 @@ def test_parts_of_the_user_are_not_taken_for_those_of_sdt(parts, run, tmp_path):
     shutil.copytree(parts, out / "parts-3")
     before = contents(out / "parts-3")
     for how in ("resume", "overwrite"):
-        with pytest.raises(fp.ParameterError, match=r"parts-3 was not written by this training"):
+        with pytest.raises(fp.errors.ParameterError, match=r"parts-3 was not written by this training"):
             fp.train.sdt(parts, out=out, parts=3, **{how: True}, **given)
         assert contents(out / "parts-3") == before
 
@@ -172,7 +176,7 @@ def test_sdt_keeps_its_parts_while_nothing_changed(parts, tmp_path):
 def test_other_rows_are_not_resumed(parts, run, tmp_path, what):
     other = saved_again(parts, tmp_path / "other", **{what: CHANGES[what]})
     before = contents(run)
-    with pytest.raises(fp.ParameterError, match=rf"resume: .*run was trained on other {what}\. "):
+    with pytest.raises(fp.errors.ParameterError, match=rf"resume: .*run was trained on other {what}\. "):
         fp.train.full(other, out=run, resume=True, epochs=4, **QUICK)
     assert contents(run) == before
 
@@ -196,7 +200,7 @@ def test_other_features_are_not_resumed(parts, run, tmp_path):
     file = source / "part-00000" / "features.npy"
     np.save(file, np.load(file) * 2)
     listed()
-    with pytest.raises(fp.ParameterError, match="run was trained on other features"):
+    with pytest.raises(fp.errors.ParameterError, match="run was trained on other features"):
         fp.train.full(source, out=run, resume=True, epochs=4, **QUICK)
 
 
@@ -215,7 +219,7 @@ def test_where_rows_and_batches_wait_may_change(parts, run):
         parts, out=run, resume=True, epochs=4, ahead=3, cache=0.2, cache_by="degree", **given
     )
     assert losses(resumed) == losses(at_once)
-    with pytest.raises(fp.ParameterError, match=r"trained with sampling = 'uniform', not 'labor'"):
+    with pytest.raises(fp.errors.ParameterError, match=r"trained with sampling = 'uniform', not 'labor'"):
         fp.train.sampled(parts, out=run, resume=True, epochs=5, sampling="labor", **given)
 
 
@@ -245,7 +249,9 @@ def test_a_model_file_may_move(parts, tmp_path):
     moved = f"{tmp_path / 'after.py'}:Mine"
     assert len(fp.train.full(parts, model=moved, epochs=3, resume=True, **given).history) == 3
     (tmp_path / "after.py").rename(tmp_path / "last.py")
-    with pytest.raises(fp.ParameterError, match=r"after\.py.*fastpart\.train\.open\(run, model=\.\.\.\)"):
+    with pytest.raises(
+        fp.errors.ParameterError, match=r"after\.py.*fastpart\.train\.open\(run, model=\.\.\.\)"
+    ):
         fp.train.open(tmp_path / "run")
     trained = fp.train.open(tmp_path / "run", model=f"{tmp_path / 'last.py'}:Mine")
     assert trained.predict(parts).shape == (600,)
@@ -259,9 +265,9 @@ def test_a_model_with_other_shapes_is_refused_by_its_tensor(parts, tmp_path):
     fp.train.full(parts, model=f"{tmp_path / 'one.py'}:Mine", **given)
     other = f"{tmp_path / 'two.py'}:Mine"
     text = r"model: .*tensor '\S*map\.weight' has the shape \(8, 8\), but in .*run it has the shape \(4, 8\)"
-    with pytest.raises(fp.ParameterError, match=text):
+    with pytest.raises(fp.errors.ParameterError, match=text):
         fp.train.open(tmp_path / "run", model=other)
-    with pytest.raises(fp.ParameterError, match=text):
+    with pytest.raises(fp.errors.ParameterError, match=text):
         fp.train.full(parts, model=other, resume=True, **given)
 
 
@@ -315,13 +321,15 @@ def test_an_interrupted_training_is_opened_and_goes_on(parts, tmp_path):
 
 
 def test_a_training_that_was_not_kept_is_not_resumed(parts):
-    with pytest.raises(fp.ParameterError, match=r"resume: this training was not kept. Train with out="):
+    with pytest.raises(
+        fp.errors.ParameterError, match=r"resume: this training was not kept. Train with out="
+    ):
         fp.train.full(parts, epochs=1, **QUICK).resume(epochs=2)
 
 
 def test_folders_without_a_training_are_not_opened(tmp_path):
     for folder in (tmp_path, tmp_path / "absent"):
-        with pytest.raises(fp.ParameterError, match=r"run: .* holds no training"):
+        with pytest.raises(fp.errors.ParameterError, match=r"run: .* holds no training"):
             fp.train.open(folder)
 
 
@@ -359,11 +367,11 @@ def test_folders_of_earlier_versions_go_on(parts, run):
 def test_folders_of_earlier_versions_are_refused_as_others(parts, run):
     as_earlier(run, parts, hidden=9)
     before = contents(run)
-    with pytest.raises(fp.ParameterError, match="holds a training"):
+    with pytest.raises(fp.errors.ParameterError, match="holds a training"):
         fp.train.full(parts, out=run, epochs=6, **QUICK)
-    with pytest.raises(fp.ParameterError, match="run was trained with hidden = 9, not 8"):
+    with pytest.raises(fp.errors.ParameterError, match="run was trained with hidden = 9, not 8"):
         fp.train.full(parts, out=run, resume=True, epochs=6, **QUICK)
-    with pytest.raises(fp.ParameterError, match=r"has no fastpart-run\.json.*resume=True"):
+    with pytest.raises(fp.errors.ParameterError, match=r"has no fastpart-run\.json.*resume=True"):
         fp.train.open(run)
     assert contents(run) == before
 
@@ -380,10 +388,10 @@ def test_flipped_bits_are_noticed(parts, run, name):
         content = bytearray(whole)
         content[at // 8] ^= 1 << (at % 8)
         (run / name).write_bytes(content)
-        with pytest.raises(fp.GraphFormatError, match=rf"{name}: damaged"):
+        with pytest.raises(fp.errors.GraphFormatError, match=rf"{name}: damaged"):
             folder.read(name)
     for call in (fp.train.open, lambda out: fp.train.full(parts, out=out, resume=True, epochs=4, **QUICK)):
-        with pytest.raises(fp.GraphFormatError, match=rf"{name}: damaged"):
+        with pytest.raises(fp.errors.GraphFormatError, match=rf"{name}: damaged"):
             call(run)
 
 
@@ -425,12 +433,12 @@ def test_a_kill_while_the_first_list_is_written_is_no_obstacle(parts, tmp_path):
 def test_a_list_with_other_values_is_named(run, name, value):
     content = json.loads((run / MARKER).read_text())
     (run / MARKER).write_text(json.dumps({**content, name: value}))
-    with pytest.raises(fp.GraphFormatError, match=r"fastpart-run\.json: "):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"fastpart-run\.json: "):
         fp.train.open(run)
 
 
 def test_a_damaged_list_is_named(parts, run):
     (run / MARKER).write_text("{")
     for call in (fp.train.open, lambda out: fp.train.full(parts, out=out, resume=True, epochs=4, **QUICK)):
-        with pytest.raises(fp.GraphFormatError, match=r"fastpart-run\.json: not JSON"):
+        with pytest.raises(fp.errors.GraphFormatError, match=r"fastpart-run\.json: not JSON"):
             call(run)

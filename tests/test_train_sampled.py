@@ -208,7 +208,9 @@ def test_layers_compute_with_bfloat16(parts, model):
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without GPUs")
 def test_gpus_that_are_not_there_are_refused(parts):
-    with pytest.raises(fp.ParameterError, match=r"device: 'cuda' needs a GPU for each of the 1 processes"):
+    with pytest.raises(
+        fp.errors.ParameterError, match=r"device: 'cuda' needs a GPU for each of the 1 processes"
+    ):
         fp.train.sampled(parts, device="cuda")
 
 
@@ -228,12 +230,12 @@ def test_gpus_that_are_not_there_are_refused(parts):
     ],
 )
 def test_refusals(parts, given, message):
-    with pytest.raises(fp.ParameterError, match=message):
+    with pytest.raises(fp.errors.ParameterError, match=message):
         fp.train.sampled(parts, **given)
 
 
 def test_a_directory_without_edges_between_parts_is_refused(tmp_path):
-    with pytest.raises(fp.ParameterError, match="lacks the edges between parts"):
+    with pytest.raises(fp.errors.ParameterError, match="lacks the edges between parts"):
         fp.train.sampled(planted(tmp_path, halo_hops=0))
 
 
@@ -261,7 +263,7 @@ rank, folder = os.environ["RANK"], sys.argv[1]
 given = {"hidden": 8, "threads": 1, "epochs": 3, "batch_size": 100, "fanouts": [4, 3]}
 try:
     trained = fp.train.sampled(f"{folder}/machine{rank}", out=f"{folder}/out", **given, **eval(sys.argv[2]))
-except fp.TrainingError as error:
+except fp.errors.TrainingError as error:
     print(error)
     raise
 if rank == "0":

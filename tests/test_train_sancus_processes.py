@@ -61,12 +61,12 @@ def test_resume_goes_on_where_it_was(tmp_path):
         fp.train.sancus(path, epochs=6, progress=stop, **given)
     resumed = fp.train.sancus(path, epochs=6, resume=True, **given)
     np.testing.assert_allclose(resumed.history["loss"], whole.history["loss"], rtol=0, atol=1e-5)
-    with pytest.raises(fp.ParameterError, match="resume"):
+    with pytest.raises(fp.errors.ParameterError, match="resume"):
         fp.train.sancus(path, epochs=6, resume=True, period=2, **given)
 
 
 def test_attention_is_refused(tmp_path):
-    with pytest.raises(fp.ParameterError, match="multiply by a constant matrix"):
+    with pytest.raises(fp.errors.ParameterError, match="multiply by a constant matrix"):
         fp.train.sancus(planted(tmp_path, k=2), model="gat")
 
 

@@ -26,7 +26,7 @@ REFUSED = dict.fromkeys(("gat", "gatv2", "transformer"), "constant matrix of the
 def test_models_that_cannot_be_trained_so_are_refused_before_anything_starts(name, multilabel):
     given = Task(3, 4, multilabel), SancusOptions(model=name, layers=3), BlocksExchange
     if name in REFUSED:
-        with pytest.raises(fp.ParameterError, match=REFUSED[name]):
+        with pytest.raises(fp.errors.ParameterError, match=REFUSED[name]):
             try_model(*given)
     else:
         try_model(*given)
@@ -44,17 +44,17 @@ def test_there_is_one_bound():
     assert bounds() == bounds(period=1) == bounds(max_age=0) == bounds(max_change=0.0) == NONE
     assert bounds(period=4) == {**NONE, "period": 4}
     assert bounds(max_change=0.5) == {**NONE, "max_change": 0.5}
-    with pytest.raises(fp.ParameterError, match="max_change, period: only one bound"):
+    with pytest.raises(fp.errors.ParameterError, match="max_change, period: only one bound"):
         bounds(period=1, max_change=0.1)
 
 
 @pytest.mark.parametrize("name", ["period", "max_age", "max_change"])
 def test_bounds_below_zero_are_refused(name):
-    with pytest.raises(fp.ParameterError, match=f"{name}: -1"):
+    with pytest.raises(fp.errors.ParameterError, match=f"{name}: -1"):
         bounds(**{name: -1})
     with pytest.raises(TypeError, match=name):
         bounds(**{name: "2"})
-    with pytest.raises(fp.ParameterError if name == "max_change" else TypeError, match=name):
+    with pytest.raises(fp.errors.ParameterError if name == "max_change" else TypeError, match=name):
         bounds(**{name: float("nan")})
 
 
@@ -66,5 +66,7 @@ def test_halo_of_parts_that_do_not_hold_it_is_refused(tmp_path, owner, expected)
     path = planted(tmp_path, k=2)
     file = next(path.glob("*1*/halo_parts.npy"))
     np.save(file, np.full_like(np.load(file), owner))
-    with pytest.raises(fp.GraphFormatError, match=rf"part-00001/halo_parts\.npy: expected {expected}$"):
+    with pytest.raises(
+        fp.errors.GraphFormatError, match=rf"part-00001/halo_parts\.npy: expected {expected}$"
+    ):
         Blocks.load(Dataset(path), 1)

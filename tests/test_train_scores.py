@@ -69,6 +69,6 @@ def test_there_may_be_none(parts, method, tmp_path):
     longer = fp.train.open(tmp_path / "run").resume(epochs=6, scores="exact")
     assert longer.history["val_f1"].is_null().to_list() == [True] * 5 + [False]
     with pytest.raises(
-        fp.ParameterError, match=r'^patience: with scores="none" no epoch is better than another'
+        fp.errors.ParameterError, match=r'^patience: with scores="none" no epoch is better than another'
     ):
         train(parts, method, scores="none", patience=3)

@@ -244,7 +244,7 @@ def test_parts_by_memory(one_hop):
     assert tight.parts > 2
     assert tight.explained["largest_part_bytes"] <= room
     assert tight.explained["replication"] > 1
-    with pytest.raises(fp.MemoryBudgetError, match=r"memory_per_worker: .* times the graph"):
+    with pytest.raises(fp.errors.MemoryBudgetError, match=r"memory_per_worker: .* times the graph"):
         sizing.parts_for(dataset, total // 20, workers=1, run=RunOptions())
 
 
@@ -291,7 +291,7 @@ def test_a_model_that_a_worker_cannot_make_is_named(one_hop, tmp_path):
         "        raise RuntimeError('no such thing')\n"
         "    return torch.nn.Linear(task.features, task.classes)\n"
     )
-    with pytest.raises(fp.TrainingError, match=r"worker 0.*\n?.*no such thing"):
+    with pytest.raises(fp.errors.TrainingError, match=r"worker 0.*\n?.*no such thing"):
         fp.train.sdt(one_hop, model=f"{file}:Mine", workers=1)
 
 
@@ -307,10 +307,10 @@ def test_batches_are_of_each_part(one_hop):
 def test_what_was_partitioned_around_its_splits_is_so_again(one_hop, tmp_path):
     with regroup.graph_of(Dataset(one_hop), RunOptions()) as graph:
         splits = regroup._splits(Dataset(one_hop))
-        p = fp.bytegnn(graph, 2, splits=splits, hops=1)
+        p = fp.algorithms.bytegnn(graph, 2, splits=splits, hops=1)
         rows = regroup._rows(Dataset(one_hop), tmp_path)
         p.save(tmp_path / "parts", graph=graph, halo_hops=1, **rows)
         again = regroup.regrouped(Dataset(tmp_path / "parts"), 5, RunFolder(tmp_path), RunOptions())
-        expected = fp.bytegnn(graph, 5, splits=splits, hops=1)
+        expected = fp.algorithms.bytegnn(graph, 5, splits=splits, hops=1)
     assert again.partition.assignment.tolist() == expected.assignment.tolist()
     assert again.partition.parameters["hops"] == 1

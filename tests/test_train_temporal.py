@@ -58,7 +58,7 @@ def test_scores_do_not_look_ahead(tmp_path):
     for name, edge_times in {"later": np.full(seeds, 5), "earlier": np.full(seeds, 4)}.items():
         graph = fp.open_graph(records, num_vertices=n, directedness="directed")
         times = given["times"] if name == "later" else np.where(np.arange(n) < seeds, 5, NO_TIME)
-        fp.random(graph, k=2, of="vertices").save(
+        fp.algorithms.random(graph, k=2, of="vertices").save(
             tmp_path / name, graph=graph, edge_times=edge_times, **given | {"times": times}
         )
     how = {"fanouts": [5], "layers": 1, "hidden": 4, "epochs": 12, "lr": 0.3, "dropout": 0, "workers": 1}
@@ -96,7 +96,7 @@ def test_a_plan_leaves_the_losses_alone(tmp_path):
 def test_refusals(tmp_path, given, text):
     records, all_rows = rows()
     save(tmp_path / "parts", N, records, 2, **all_rows)
-    with pytest.raises(fp.ParameterError, match=text):
+    with pytest.raises(fp.errors.ParameterError, match=text):
         fp.train.sampled(tmp_path / "parts", workers=1, epochs=1, **given)
 
 
@@ -104,11 +104,11 @@ def test_vertices_without_a_time_are_refused(tmp_path):
     records, given = rows()
     given["times"][given["splits"]["test"][:3]] = NO_TIME
     save(tmp_path / "parts", N, records, 2, **given)
-    with pytest.raises(fp.ParameterError, match="3 of 80 seeds have no time"):
+    with pytest.raises(fp.errors.ParameterError, match="3 of 80 seeds have no time"):
         fp.train.sampled(tmp_path / "parts", workers=1, epochs=1, temporal="uniform")
     del given["times"]
     save(tmp_path / "edges", N, records, 2, **given)
-    with pytest.raises(fp.ParameterError, match="150 of 150 seeds have no time"):
+    with pytest.raises(fp.errors.ParameterError, match="150 of 150 seeds have no time"):
         fp.train.sampled(tmp_path / "edges", workers=1, epochs=1, temporal="uniform")
 
 

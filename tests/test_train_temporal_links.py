@@ -31,7 +31,7 @@ def save(folder, splits, k, **changed):
         "edge_times": splits.edge_times,
         "edge_splits": splits,
     }
-    partition = fp.random(splits.graph, k=k, of="vertices")
+    partition = fp.algorithms.random(splits.graph, k=k, of="vertices")
     partition.save(folder, graph=splits.graph, **given | changed)
     return folder
 
@@ -60,17 +60,19 @@ def test_learned_rows_and_graphs_without_times_of_vertices(tmp_path, splits):
 def test_what_would_look_ahead_is_refused(tmp_path, splits):
     how = {"workers": 1, "temporal": "uniform", **HOW}
     pairs = {"val": splits.val, "test": splits.test}
-    with pytest.raises(fp.ParameterError, match=r"were not split by time.*split_edges\(graph, times=times\)"):
+    with pytest.raises(
+        fp.errors.ParameterError, match=r"were not split by time.*split_edges\(graph, times=times\)"
+    ):
         fp.train.links(save(tmp_path / "untimed", splits, 2, edge_splits=pairs), **how)
     late = splits.edge_times.copy()
     late[-1] = splits.val_times.min()
-    with pytest.raises(fp.ParameterError, match="where the held-out pairs begin"):
+    with pytest.raises(fp.errors.ParameterError, match="where the held-out pairs begin"):
         fp.train.links(save(tmp_path / "late", splits, 2, edge_times=late), **how)
-    with pytest.raises(fp.ParameterError, match="or the source of one, that came at"):
+    with pytest.raises(fp.errors.ParameterError, match="or the source of one, that came at"):
         fp.train.links(save(tmp_path / "sources", splits, 2, times=np.full(N, 1000)), **how)
-    with pytest.raises(fp.ParameterError, match="edges have no time"):
+    with pytest.raises(fp.errors.ParameterError, match="edges have no time"):
         fp.train.links(save(tmp_path / "none", splits, 2, edge_times=None), **how)
-    with pytest.raises(fp.ParameterError, match="in-degrees of the whole graph"):
+    with pytest.raises(fp.errors.ParameterError, match="in-degrees of the whole graph"):
         fp.train.links(save(tmp_path / "gcn", splits, 2), model="gcn", **how)
 
 
@@ -158,5 +160,5 @@ def test_over_types_what_would_look_ahead_is_refused(tmp_path, typed):
             ({}, {"relation": "has_topic"}, "edges have no time"),
         )
     ):
-        with pytest.raises(fp.ParameterError, match=message):
+        with pytest.raises(fp.errors.ParameterError, match=message):
             fp.train.links(save_typed(tmp_path / f"{number}", typed, 2, **changed), **{**TYPED, **given})

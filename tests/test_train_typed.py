@@ -79,14 +79,14 @@ def test_sampled_scores_and_regression(tmp_path):
 )
 def test_what_does_not_fit_is_told(tmp_path, given, message):
     typed_parts(tmp_path, 2)
-    with pytest.raises(fp.ParameterError, match=message):
+    with pytest.raises(fp.errors.ParameterError, match=message):
         fp.train.sampled(tmp_path / "parts", **{"model": "rgcn", "workers": 1, **FEW, **given})
 
 
 def test_other_methods_name_the_one_that_trains(tmp_path):
     typed_parts(tmp_path, 2)
     with pytest.raises(
-        fp.ParameterError, match=r"source: .* holds a graph with types. Train over it with .*sampled"
+        fp.errors.ParameterError, match=r"source: .* holds a graph with types. Train over it with .*sampled"
     ):
         fp.train.sancus(tmp_path / "parts", epochs=1)
 
@@ -122,7 +122,7 @@ def test_batch_workers_send_types(tmp_path, model, batch_workers, compute_worker
 
 def test_parts_in_memory_have_no_types(tmp_path):
     typed_parts(tmp_path, 2)
-    with pytest.raises(fp.ParameterError, match="order: parts in memory are sampled without types"):
+    with pytest.raises(fp.errors.ParameterError, match="order: parts in memory are sampled without types"):
         fp.train.armada(tmp_path / "parts", model="rgcn", order="parts", **FEW)
 
 
@@ -184,7 +184,7 @@ def test_full_over_types_does_not_depend_on_parts_and_goes_on(tmp_path):
 )
 def test_full_refuses_by_name_what_it_does_not_do_over_types(tmp_path, widths, given, message):
     typed_parts(tmp_path, 2, widths=widths)
-    with pytest.raises(fp.ParameterError, match=message):
+    with pytest.raises(fp.errors.ParameterError, match=message):
         fp.train.full(tmp_path / "parts", **{"model": "rgcn", "epochs": 1, **given})
 
 
@@ -213,13 +213,13 @@ def test_averages_of_copies_over_types(tmp_path):
 )
 def test_averaging_refuses_by_name_what_it_does_not_do_over_types(tmp_path, given, message):
     typed_parts(tmp_path, 2)
-    with pytest.raises(fp.ParameterError, match=message):
+    with pytest.raises(fp.errors.ParameterError, match=message):
         fp.train.sdt(tmp_path / "parts", **{"model": "rgcn", "epochs": 1, **given})
 
 
 def test_averaging_needs_features_of_all_types(tmp_path):
     typed_parts(tmp_path, 2, widths={"field": 2, "paper": 5})
-    with pytest.raises(fp.ParameterError, match=r"source: author have no features, .* learned rows"):
+    with pytest.raises(fp.errors.ParameterError, match=r"source: author have no features, .* learned rows"):
         fp.train.sdt(tmp_path / "parts", model="rgcn", epochs=1)
 
 
@@ -237,7 +237,7 @@ def test_a_graph_without_types_has_no_target(tmp_path):
         ({"fanouts": {"cites": [1, 1]}}, "fanouts: the graph has no relations by name"),
         ({"model": "rgcn"}, "has no types"),
     ):
-        with pytest.raises(fp.ParameterError, match=message):
+        with pytest.raises(fp.errors.ParameterError, match=message):
             fp.train.sampled(tmp_path / "parts", epochs=1, **given)
 
 
@@ -264,7 +264,7 @@ def test_types_without_features_learn_rows(tmp_path):
     assert more.history["epoch"].to_list() == [0, 1, 2, 3]
     typed_parts(tmp_path / "larger", 2, widths={"field": 2}, scale=5)
     with pytest.raises(
-        fp.ParameterError, match="has 200 vertices of 'author', but the model has learned 160 rows"
+        fp.errors.ParameterError, match="has 200 vertices of 'author', but the model has learned 160 rows"
     ):
         again.predict(tmp_path / "larger" / "parts")
 
@@ -279,7 +279,7 @@ def test_a_comparison_shows_halo_and_traffic_of_each_type(tmp_path):
     )
     assert len(table) == 2
     for name, row in zip(("random", "multilevel"), table.rows(named=True), strict=True):
-        p = getattr(fp, name)(graph, 2)
+        p = getattr(fp.algorithms, name)(graph, 2)
         types = p.evaluate().types
         assert [row[f"halo_rf_{each}"] for each in types["type"]] == types["halo_rf"].to_list()
         p.save(tmp_path / name, graph=graph, **given)
@@ -287,7 +287,7 @@ def test_a_comparison_shows_halo_and_traffic_of_each_type(tmp_path):
         assert [row[f"remote_rows_{each}"] for each in types["type"]] == [
             round(rows, 1) for rows in traffic["remote_rows"]
         ]
-    with pytest.raises(fp.ParameterError, match="labels: there are none"):
+    with pytest.raises(fp.errors.ParameterError, match="labels: there are none"):
         fp.train.compare(graph, 2, features=features, splits={"paper": splits})
-    with pytest.raises(fp.ParameterError, match="targets of a regression"):
+    with pytest.raises(fp.errors.ParameterError, match="targets of a regression"):
         fp.train.compare(graph, 2, **given | {"labels": {"paper": labels + 0.5}})

@@ -182,7 +182,7 @@ def test_predictions_and_scores_are_those_of_dense_matrices(alone, papers, parts
         accuracy = (classes == y)[chosen & (y >= 0)].mean()
         assert trained.summary[f"{split}_accuracy"] == pytest.approx(accuracy)
         assert trained.summary[f"{split}_share"] == pytest.approx(accuracy)
-    with pytest.raises(fp.ParameterError, match=f"edges: {len(y)} is not between 0 and {len(y) - 1}"):
+    with pytest.raises(fp.errors.ParameterError, match=f"edges: {len(y)} is not between 0 and {len(y) - 1}"):
         trained.predict(parts, edges=[len(y)])
 
 
@@ -296,7 +296,7 @@ def test_a_resumed_training_is_that_of_one_go(alone, papers, parts, tmp_path):
     given = {**QUICK, "relation": "cites"}
     whole = alone(parts, **given, out=tmp_path / "whole")
     alone(parts, **{**given, "epochs": 1}, out=tmp_path / "run")
-    with pytest.raises(fp.ParameterError, match="relation"):
+    with pytest.raises(fp.errors.ParameterError, match="relation"):
         alone(parts, **{**QUICK, "relation": "writes"}, out=tmp_path / "run", resume=True)
     resumed = fp.train.open(tmp_path / "run").resume(epochs=3)
     assert resumed.history["loss"].to_list() == whole.history["loss"].to_list()
@@ -311,7 +311,7 @@ def test_a_resumed_training_is_that_of_one_go(alone, papers, parts, tmp_path):
         edge_features=papers.attributes,
         edge_labels=labels,
     )
-    with pytest.raises(fp.ParameterError, match="trained on other labels of edges"):
+    with pytest.raises(fp.errors.ParameterError, match="trained on other labels of edges"):
         alone(other, **given, out=tmp_path / "run", resume=True)
 
 
@@ -366,19 +366,23 @@ def test_what_does_not_fit_is_refused(alone, papers, parts, tmp_path):
         (parts, {"relation": "writes", "model": hetero}, "model: hetero returns rows of one type"),
         (plain, {"relation": "likes", "model": "gcn"}, "relation: .* without types. Leave it out"),
     ):
-        with pytest.raises(fp.ParameterError, match=message):
+        with pytest.raises(fp.errors.ParameterError, match=message):
             alone(source, **{**QUICK, **given})
     with pytest.raises(TypeError, match="relation: expected the name of a relation, got list"):
         alone(parts, **QUICK, relation=["writes"])
     trained = alone(parts, **{**QUICK, "epochs": 1}, relation="writes")
-    with pytest.raises(fp.ParameterError, match="without types, but the model was trained on one with"):
+    with pytest.raises(
+        fp.errors.ParameterError, match="without types, but the model was trained on one with"
+    ):
         trained.predict(plain)
     without = papers.saved(tmp_path / "without")
-    with pytest.raises(fp.ParameterError, match="has 0 features of edges, but the model was trained on 2"):
+    with pytest.raises(
+        fp.errors.ParameterError, match="has 0 features of edges, but the model was trained on 2"
+    ):
         trained.predict(without)
     narrow = {**papers.x, "field": papers.x["field"][:, :1]}
     other = papers.saved(tmp_path / "other", features=narrow, edge_features=papers.attributes)
-    with pytest.raises(fp.ParameterError, match="has other widths than the graph"):
+    with pytest.raises(fp.errors.ParameterError, match="has other widths than the graph"):
         trained.predict(other)
 
 

@@ -157,7 +157,7 @@ def test_other_networks_are_computed_for_blocks_that_the_memory_holds(datasets, 
     assert_same(found, expected)
     assert any(nodes > 70 for nodes, _ in seen)
     with pytest.raises(
-        fp.MemoryBudgetError, match=r"vertex \d+ reaches [\d,]+ vertices over [\d,]+ edges in 2 hops"
+        fp.errors.MemoryBudgetError, match=r"vertex \d+ reaches [\d,]+ vertices over [\d,]+ edges in 2 hops"
     ):
         outputs_of(dataset, network, tmp_path, fits=lambda nodes, edges: False)
 

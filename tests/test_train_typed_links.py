@@ -245,7 +245,7 @@ def test_it_is_opened_and_goes_on(parts, alone, tmp_path, embeddings):
     rows = opened.predict(parts)
     np.testing.assert_allclose(rows, whole.predict(parts), atol=1e-6)
     np.testing.assert_allclose(opened.predict(parts, vertices=[9, 2]), rows[[9, 2]], atol=1e-6)
-    with pytest.raises(fp.ParameterError, match="relation"):
+    with pytest.raises(fp.errors.ParameterError, match="relation"):
         alone(parts, out=tmp_path / "out", resume=True, **{**given, "relation": "cites"})
 
 
@@ -264,7 +264,7 @@ def test_probabilities_are_of_a_relation(parts, alone, splits):
         ((pairs, "has_topic"), "relation: 'has_topic' was not predicted"),
         ((pairs[:, ::-1], "writes"), "pairs: ids must be from .*, those of 'author', at the source"),
     ):
-        with pytest.raises(fp.ParameterError, match=message):
+        with pytest.raises(fp.errors.ParameterError, match=message):
             trained.probabilities(parts, *given)
 
 
@@ -275,10 +275,10 @@ def test_what_does_not_fit_is_refused(parts, alone, tmp_path):
         ({"temporal": "uniform"}, "temporal: .* edges have no time"),
         ({"model": "graphsage"}, "model: "),
     ):
-        with pytest.raises(fp.ParameterError, match=message):
+        with pytest.raises(fp.errors.ParameterError, match=message):
             alone(parts, **{**QUICK, **given})
     plain = np.array([[v, (v + step) % 60] for v in range(60) for step in (1, 2, 3)])
     splits = fp.split_edges(plain)
     fp.multilevel(splits.graph, k=2).save(tmp_path / "plain", graph=splits.graph, edge_splits=splits)
-    with pytest.raises(fp.ParameterError, match=r"relation: .* without types. Leave it out"):
+    with pytest.raises(fp.errors.ParameterError, match=r"relation: .* without types. Leave it out"):
         alone(tmp_path / "plain", **{**QUICK, "model": "gcn", "embeddings": 4, "relation": "writes"})

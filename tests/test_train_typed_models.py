@@ -380,7 +380,7 @@ def test_a_network_may_take_features_of_edges_and_return_rows_of_the_target():
         torch.testing.assert_close(row, network.model.linear(graph.x["paper"][v]) + total)
     graph.edge_attr = {}
     with pytest.raises(
-        fp.ParameterError, match=r"ByHand\.forward takes features of edges, but the relations"
+        fp.errors.ParameterError, match=r"ByHand\.forward takes features of edges, but the relations"
     ):
         network(*rows_of(graph, [1, 4], 1))
 
@@ -399,20 +399,24 @@ def test_networks_of_other_widths_are_refused_before_workers_start():
         def forward(self, x_dict, edge_index_dict):
             return {"paper": self.linear(x_dict["paper"])}
 
-    with pytest.raises(fp.ParameterError, match=r"Narrow returned \(2, 4\) for 2 vertices, but .* 3 outputs"):
+    with pytest.raises(
+        fp.errors.ParameterError, match=r"Narrow returned \(2, 4\) for 2 vertices, but .* 3 outputs"
+    ):
         refuse_unfit(task, Options(model=Narrow()))
-    with pytest.raises(fp.ParameterError, match=r"Its forward takes \(x_dict, edge_index_dict\)"):
+    with pytest.raises(fp.errors.ParameterError, match=r"Its forward takes \(x_dict, edge_index_dict\)"):
         refuse_unfit(replace(task, widths={**task.widths, "paper": 9}), Options(model=Narrow()))
 
 
 def test_models_of_the_other_kind_of_graph_are_refused():
-    with pytest.raises(fp.ParameterError, match=r"the graph has no types, and rgcn is not .* graphsage, "):
+    with pytest.raises(
+        fp.errors.ParameterError, match=r"the graph has no types, and rgcn is not .* graphsage, "
+    ):
         build(Task(3, 2, False), Options(model="rgcn"))
     with pytest.raises(
-        fp.ParameterError, match=r"the graph has types, and gcn is not .* rgcn, rgat, hgt, heterosage"
+        fp.errors.ParameterError, match=r"the graph has types, and gcn is not .* rgcn, rgat, hgt, heterosage"
     ):
         build(small().task("paper"), Options(model="gcn"))
-    with pytest.raises(fp.ParameterError, match=r"'rgcm'.*Did you mean 'rgcn'"):
+    with pytest.raises(fp.errors.ParameterError, match=r"'rgcm'.*Did you mean 'rgcn'"):
         Options.checked({"model": "rgcm"})
 
 

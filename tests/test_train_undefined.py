@@ -41,7 +41,7 @@ def test_a_feature_that_is_nan_is_named_and_its_epochs_have_no_score(method, tmp
     k = 1 if method in ("sancus", "distgnn") else 2  # one worker per part
     parts = spoiled(tmp_path, "edges" if method == "distgnn" else "vertices", k=k)
     with pytest.warns(
-        fp.GraphWarning, match="NaN or infinite. The features of vertex 17 in part [01] have"
+        fp.errors.GraphWarning, match="NaN or infinite. The features of vertex 17 in part [01] have"
     ) as told:
         trained = in_process(getattr(fp.train, method))(parts, **QUICK, **METHODS[method])
     assert len([each for each in told if "17" in str(each.message)]) == 1
@@ -52,7 +52,7 @@ def test_a_feature_that_is_nan_is_named_and_its_epochs_have_no_score(method, tmp
         for name in ("accuracy", "f1")
     )
     with pytest.warns(
-        fp.GraphWarning, match=r"^predict: the outputs of 600 vertices|^predict: the outputs of 300"
+        fp.errors.GraphWarning, match=r"^predict: the outputs of 600 vertices|^predict: the outputs of 300"
     ):
         assert (trained.predict(parts) == -1).all()
 
@@ -69,17 +69,19 @@ def test_outputs_that_are_undefined_are_marked_and_the_others_stay(tmp_path, tas
     (tmp_path / "clean").mkdir()
     (tmp_path / "spoiled").mkdir()
     trained = fp.train.full(planted(tmp_path / "clean", k=2, **TASKS[task]), **QUICK)
-    with pytest.warns(fp.GraphWarning, match="^features: the row of vertex 17 has NaN or infinite numbers. "):
+    with pytest.warns(
+        fp.errors.GraphWarning, match="^features: the row of vertex 17 has NaN or infinite numbers. "
+    ):
         parts = spoiled(tmp_path / "spoiled", **TASKS[task])
     with pytest.warns(
-        fp.GraphWarning, match=r"^predict: the outputs of \d+ vertices, the first of them vertex \d+, "
+        fp.errors.GraphWarning, match=r"^predict: the outputs of \d+ vertices, the first of them vertex \d+, "
     ):
         logits = trained.predict(parts, outputs="logits")
     undefined = ~np.isfinite(logits).all(1)
     assert 1 < undefined.sum() < 500
     assert undefined[17]
     with pytest.warns(
-        fp.GraphWarning, match=f"^predict: the outputs of {undefined.sum()} vertices, .* vertex "
+        fp.errors.GraphWarning, match=f"^predict: the outputs of {undefined.sum()} vertices, .* vertex "
     ):
         found = trained.predict(parts, out=tmp_path / "found.npy")
     if task == "classes":
@@ -102,7 +104,7 @@ def test_a_test_vertex_alone_has_no_test_score(tmp_path):
     given = {"features": features, "labels": np.arange(61) % 2, "splits": splits}
     fp.VertexPartition(np.arange(61) % 2, 2).save(tmp_path / "parts", graph=graph, **given)
     with pytest.warns(
-        fp.GraphWarning, match="^the best epoch: test_accuracy is NaN or infinite. .* vertex 60 "
+        fp.errors.GraphWarning, match="^the best epoch: test_accuracy is NaN or infinite. .* vertex 60 "
     ):
         trained = in_process(fp.train.sampled)(tmp_path / "parts", **QUICK)
     assert np.isfinite(trained.summary["val_f1"])
@@ -118,7 +120,7 @@ def test_a_loss_that_leaves_the_numbers_ends_no_training_and_is_never_the_best(t
 
     loss.calls = 0
     with pytest.warns(
-        fp.GraphWarning, match="^epoch [123]: loss .* All features are finite: lower lr, or clip"
+        fp.errors.GraphWarning, match="^epoch [123]: loss .* All features are finite: lower lr, or clip"
     ):
         trained = fp.train.full(parts, **{**QUICK, "epochs": 6}, batch_size=None, loss=loss)
     losses = trained.history["loss"].to_numpy()
@@ -147,7 +149,7 @@ def test_weights_that_are_no_numbers_are_not_those_of_the_best_epoch_without_sco
         return torch.nn.functional.cross_entropy(outputs, labels)
 
     loss.calls = 0
-    with pytest.warns(fp.GraphWarning):
+    with pytest.warns(fp.errors.GraphWarning):
         trained = fp.train.full(parts, **{**QUICK, "epochs": 6}, batch_size=None, loss=loss)
     assert all(weight.isfinite().all() for weight in trained.weights.values())
     assert trained.summary["best_epoch"] == np.isfinite(trained.history["loss"].to_numpy()).sum() - 2
@@ -162,18 +164,18 @@ def test_features_of_types_and_of_edges_are_named(tmp_path):
     np.save(file, rows)
     of = parts.parts[1].of_type("author")
     with pytest.warns(
-        fp.GraphWarning, match=f"features of vertex {of.inner[3] - of.type.first} of type 'author' in "
+        fp.errors.GraphWarning, match=f"features of vertex {of.inner[3] - of.type.first} of type 'author' in "
     ):
         in_process(fp.train.sampled)(tmp_path / "types/parts", model="rgcn", **QUICK)
     (tmp_path / "edges").mkdir()
     edge_features = np.zeros((4000, 2), np.float32)
     edge_features[5] = np.nan
     with pytest.warns(
-        fp.GraphWarning, match="^edge_features: the row of record 5 has NaN or infinite numbers. "
+        fp.errors.GraphWarning, match="^edge_features: the row of record 5 has NaN or infinite numbers. "
     ):
         parts = planted(tmp_path / "edges", k=2, edge_features=edge_features)
     with pytest.warns(
-        fp.GraphWarning, match=r"The edge features of the edge from vertex \d+ to \d+ in part "
+        fp.errors.GraphWarning, match=r"The edge features of the edge from vertex \d+ to \d+ in part "
     ):
         fp.train.full(parts, model="gine", **QUICK)
 

@@ -47,20 +47,20 @@ def known(tmp_path_factory):
 def test_training_vertices_are_bounded_by_default(known, name, caplog):
     graph, train = known
     with caplog.at_level(logging.INFO, "fastpart"):
-        p = getattr(fp, name)(graph, 4, threads=1)
+        p = getattr(fp.algorithms, name)(graph, 4, threads=1)
     assert "bounds the training vertices of 'paper'" in caplog.text
     loads = np.bincount(p.assignment[train], minlength=4)
     assert loads.max() <= int(np.ceil(1.05 * len(train) / 4)) == p.weight_cap
     assert (loads == p.weight_loads).all()
     assert (p.bounded_types, p.parameters["balance_on"]) == (("paper:train",), "paper:train")
-    again = getattr(fp, name)(graph, 4, balance_on=p.parameters["balance_on"], threads=2)
+    again = getattr(fp.algorithms, name)(graph, 4, balance_on=p.parameters["balance_on"], threads=2)
     assert again == p
     mask = np.isin(np.arange(graph.num_vertices), train)
-    assert getattr(fp, name)(graph, 4, balance_on=mask) == p
-    free = getattr(fp, name)(graph, 4, balance_on=[])
+    assert getattr(fp.algorithms, name)(graph, 4, balance_on=mask) == p
+    free = getattr(fp.algorithms, name)(graph, 4, balance_on=[])
     assert (free.bounded_types, free.weight_loads, free.parameters["balance_on"]) == (None, None, None)
     plain = fp.open_graph(graph._source.block(0, graph.num_edges), num_vertices=graph.num_vertices)
-    assert free == getattr(fp, name)(plain, 4)
+    assert free == getattr(fp.algorithms, name)(plain, 4)
 
 
 @examples(10)
@@ -93,7 +93,7 @@ def test_others_go_on_and_say_so(known, name, caplog):
         return
     more = {"bytegnn": {"splits": {"train": train}}, "grem": {"chunk": 0.6}}.get(name, {})
     with caplog.at_level(logging.INFO, "fastpart"):
-        p = getattr(fp, name)(graph, 4, **more)
+        p = getattr(fp.algorithms, name)(graph, 4, **more)
     assert p.bounded_types is None
     said = f"{name} does not bound the training vertices of 'paper'"
     assert (said in caplog.text) == (name != "bytegnn")
@@ -106,18 +106,20 @@ def test_what_cannot_be_bounded_is_no_refusal(known, tmp_path, caplog):
         assert "spring does not bound" in caplog.text
         both = {name: {"train": np.arange(4)} for name in ("author", "paper")}
         several = in_directory(random_typed_graph(tmp_path / "g", seed=1), both)
-        assert fp.ldg(several, 2).bounded_types == ("author:train",)
+        assert fp.algorithms.ldg(several, 2).bounded_types == ("author:train",)
         assert "ldg does not bound the training vertices of 'paper'" in caplog.text
         assert fp.multilevel(several, 2).bounded_types == ("author:train", "paper:train")
     assert fp.multilevel(several, 2, balance_on="train") == fp.multilevel(several, 2)
-    with pytest.raises(fp.ParameterError, match="ldg takes one bound, not 2"):
-        fp.ldg(several, 2, balance_on="train")
-    with pytest.raises(fp.ParameterError, match="graph directory has none of type 'field'"):
-        fp.ldg(several, 2, balance_on="field:train")
-    with pytest.raises(fp.ParameterError, match="no type 'fields:train'"):
-        fp.ldg(several, 2, balance_on="fields:train")
+    with pytest.raises(fp.errors.ParameterError, match="ldg takes one bound, not 2"):
+        fp.algorithms.ldg(several, 2, balance_on="train")
+    with pytest.raises(fp.errors.ParameterError, match="graph directory has none of type 'field'"):
+        fp.algorithms.ldg(several, 2, balance_on="field:train")
+    with pytest.raises(fp.errors.ParameterError, match="no type 'fields:train'"):
+        fp.algorithms.ldg(several, 2, balance_on="fields:train")
     loose = random_typed_graph(tmp_path / "loose", seed=1)
-    with pytest.raises(fp.ParameterError, match="'train' stands for the training vertices of a graph dir"):
+    with pytest.raises(
+        fp.errors.ParameterError, match="'train' stands for the training vertices of a graph dir"
+    ):
         fp.multilevel(loose, 2, balance_on="train")
 
 
@@ -167,6 +169,6 @@ def test_a_damaged_split_is_named(tmp_path):
     with pytest.raises(fp.FastpartError, match=r"split\.npz"):
         fp.multilevel(graph, 2)
     np.savez(graph.directory / "types/paper/split.npz", train=np.arange(2000))
-    with pytest.raises(fp.ParameterError, match="type 'paper': splits: train"):
+    with pytest.raises(fp.errors.ParameterError, match="type 'paper': splits: train"):
         fp.multilevel(graph, 2)
     assert fp.multilevel(graph, 2, balance_on=[]).k == 2

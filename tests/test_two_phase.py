@@ -14,7 +14,7 @@ from soaked import PAIRS, diagonal, examples, some_of
 from splitmix import splitmix64
 from strategies import edge_lists
 
-pytestmark = pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::fastpart.errors.CapacityWarning")
 
 SCORINGS = ("linear", "hdrf")
 # Replication factors of the published program on amazon-computers, k = 4, 8, 32.
@@ -96,7 +96,7 @@ def oracle(edges, k, scoring, balance, seed):
 def test_as_defined(graph, k, scoring, balance, seed, threads):
     n, edges = graph
     given = {"scoring": scoring, "balance": balance, "seed": seed, "threads": threads}
-    made = fp.two_phase(fp.open_graph(edges, num_vertices=n), k, **given)
+    made = fp.algorithms.two_phase(fp.open_graph(edges, num_vertices=n), k, **given)
     expected, _, cap = oracle([tuple(edge) for edge in edges.tolist()], k, scoring, balance, seed)
     assert made.assignment.tolist() == expected
     assert made.loads.tolist() == np.bincount(made.assignment, minlength=k).tolist()
@@ -107,7 +107,7 @@ def test_as_defined(graph, k, scoring, balance, seed, threads):
 @pytest.mark.parametrize(("k", "scoring"), some_of(product([7, 70], SCORINGS), diagonal([7, 70], SCORINGS)))
 def test_same_whatever_the_threads_and_the_input(rmat, tmp_path, scoring, k):
     def partition(edges, **options):
-        return fp.two_phase(edges, k, scoring=scoring, **options)
+        return fp.algorithms.two_phase(edges, k, scoring=scoring, **options)
 
     same_whatever_the_input(partition, rmat, tmp_path)
 
@@ -115,10 +115,10 @@ def test_same_whatever_the_threads_and_the_input(rmat, tmp_path, scoring, k):
 @pytest.mark.parametrize("scoring", SCORINGS)
 @pytest.mark.parametrize("batch", [1, 1000, 10**9])
 def test_batches_change_little(rmat, scoring, batch):
-    default, other = (fp.two_phase(rmat, 8, scoring=scoring, batch=size) for size in (None, batch))
+    default, other = (fp.algorithms.two_phase(rmat, 8, scoring=scoring, batch=size) for size in (None, batch))
     rf, rf_other = (fp.evaluate(rmat, part).summary["rf"][0] for part in (default, other))
     assert rf_other == pytest.approx(rf, rel=0.05)
-    again = fp.two_phase(rmat, 8, scoring=scoring, batch=batch, threads=1)
+    again = fp.algorithms.two_phase(rmat, 8, scoring=scoring, batch=batch, threads=1)
     assert np.array_equal(other.assignment, again.assignment)
 
 
@@ -126,7 +126,7 @@ def test_batches_change_little(rmat, scoring, batch):
 @pytest.mark.parametrize("k", [4, 8, 32])
 def test_as_good_as_published(datasets, tmp_path, scoring, k):
     edges = fp.convert(datasets / "amazon-computers.txt.gz", tmp_path / "g.bin")
-    found = fp.evaluate(edges, fp.two_phase(edges, k, scoring=scoring)).summary
+    found = fp.evaluate(edges, fp.algorithms.two_phase(edges, k, scoring=scoring)).summary
     assert found["rf"][0] <= 1.03 * PUBLISHED[scoring][k]
 
 
@@ -135,7 +135,10 @@ def test_as_good_as_published(datasets, tmp_path, scoring, k):
 def test_caps_and_quality_on_real_graphs(real_graphs, scoring, pairs):
     """The cap holds, and fewer replicas are made than by chance, on every graph."""
     for (name, edges), k in pairs(real_graphs.items(), (4, 32)):
-        made, random = fp.two_phase(edges, k, scoring=scoring), fp.random(edges, k, of="edges")
+        made, random = (
+            fp.algorithms.two_phase(edges, k, scoring=scoring),
+            fp.algorithms.random(edges, k, of="edges"),
+        )
         assert made.loads.max() <= made.cap == math.ceil(1.05 * edges.num_edges / k)
         rf, rf_random = (fp.evaluate(edges, part).summary["rf"][0] for part in (made, random))
         assert rf < rf_random, f"{name}, k={k}"
@@ -146,7 +149,7 @@ def test_more_records_within_a_part_than_it_takes():
     clique = [(u, v) for u in range(20) for v in range(u)]
     edges = clique + [(u + 20, v + 20) for u, v in clique] + [(v, v + 1) for v in range(40, 60)]
     for k, scoring in ((4, "linear"), (4, "hdrf"), (8, "linear"), (8, "hdrf")):
-        made = fp.two_phase(np.array(edges), k, scoring=scoring, balance=1.0)
+        made = fp.algorithms.two_phase(np.array(edges), k, scoring=scoring, balance=1.0)
         assert made.assignment.tolist() == oracle(edges, k, scoring, 1.0, 0)[0]
         assert made.loads.max() <= made.cap
 
@@ -154,9 +157,11 @@ def test_more_records_within_a_part_than_it_takes():
 def test_memory_that_does_not_suffice_names_the_way_out(tmp_path):
     edges = np.array([[v, (v + 1) % 5] for v in range(5)] * 100_000)
     needed = 30_000_000
-    with pytest.raises(fp.MemoryBudgetError, match="out="):
-        fp.two_phase(edges, 300, memory_limit=needed // 4)
-    assert len(fp.two_phase(edges, 300, memory_limit=needed, out=tmp_path / "parts.npy")) == 500_000
+    with pytest.raises(fp.errors.MemoryBudgetError, match="out="):
+        fp.algorithms.two_phase(edges, 300, memory_limit=needed // 4)
+    assert (
+        len(fp.algorithms.two_phase(edges, 300, memory_limit=needed, out=tmp_path / "parts.npy")) == 500_000
+    )
 
 
 @pytest.mark.parametrize(
@@ -170,5 +175,5 @@ def test_memory_that_does_not_suffice_names_the_way_out(tmp_path):
     ],
 )
 def test_refusals(options, match):
-    with pytest.raises(fp.ParameterError, match=match):
-        fp.two_phase(np.array([[0, 1]]), **{"k": 2, **options})
+    with pytest.raises(fp.errors.ParameterError, match=match):
+        fp.algorithms.two_phase(np.array([[0, 1]]), **{"k": 2, **options})

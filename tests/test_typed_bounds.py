@@ -66,21 +66,21 @@ def test_refine_and_update_inherit_the_types(graph):
     assert isinstance(one.weight_cap, int)
     assert fp.refine(graph, fp.multilevel(graph, 4), balance_on="types").bounded_types == tuple(NAMES)
     mixed = fp.multilevel(graph, 4, balance_on=["field", masks(graph)[0]])
-    with pytest.raises(fp.ParameterError, match=r"does not keep\. Pass them again"):
+    with pytest.raises(fp.errors.ParameterError, match=r"does not keep\. Pass them again"):
         fp.refine(mixed.graph, mixed)
 
 
 @pytest.mark.parametrize("name", ["ldg", "fennel", "spring", "random"])
 def test_others_bound_one_type(graph, name):
-    p = getattr(fp, name)(graph, 4, balance_on="paper")
+    p = getattr(fp.algorithms, name)(graph, 4, balance_on="paper")
     assert p.bounded_types == ("paper",)
     assert (p.weight_loads == loads(graph, p)[2]).all()
     assert p.weight_loads.max() <= p.weight_cap
-    assert getattr(fp, name)(graph, 4, balance_on=["paper"]) == p
+    assert getattr(fp.algorithms, name)(graph, 4, balance_on=["paper"]) == p
     with pytest.raises(
-        fp.ParameterError, match=f"{name} takes one bound, not 3. Name one type, or use multilevel"
+        fp.errors.ParameterError, match=f"{name} takes one bound, not 3. Name one type, or use multilevel"
     ):
-        getattr(fp, name)(graph, 4, balance_on="types")
+        getattr(fp.algorithms, name)(graph, 4, balance_on="types")
 
 
 def test_a_directory_keeps_the_names(graph, tmp_path):
@@ -102,19 +102,22 @@ def test_a_directory_keeps_the_names(graph, tmp_path):
 
 
 def test_refusals_name_the_remedy(graph, tmp_path):
-    with pytest.raises(fp.ParameterError, match=r"no type 'papers'\. The types are .*Did you mean 'paper'"):
+    with pytest.raises(
+        fp.errors.ParameterError, match=r"no type 'papers'\. The types are .*Did you mean 'paper'"
+    ):
         fp.multilevel(graph, 2, balance_on=["papers"])
     plain = fp.open_graph(records_of(graph), num_vertices=graph.num_vertices)
-    with pytest.raises(fp.ParameterError, match=r"the graph has no types\. Pass an array"):
+    with pytest.raises(fp.errors.ParameterError, match=r"the graph has no types\. Pass an array"):
         fp.multilevel(plain, 2, balance_on="types")
     types = {f"t{index}": 3 for index in range(8)} | {"empty": 0}
     many = typed_graph(tmp_path / "many", types, {"r": ("t0", "t1", [[0, 0], [1, 2]])})
     with pytest.raises(
-        fp.ParameterError, match=r"8 types with vertices, .* 7 bounds\. Name the types .*\['t0', 't1'\]"
+        fp.errors.ParameterError,
+        match=r"8 types with vertices, .* 7 bounds\. Name the types .*\['t0', 't1'\]",
     ):
         fp.multilevel(many, 2, balance_on="types")
     assert len(fp.multilevel(many, 3, balance_on=list(types)[:7]).weight_cap) == 7
-    with pytest.raises(fp.ParameterError, match="9 bounds with that on vertices"):
+    with pytest.raises(fp.errors.ParameterError, match="9 bounds with that on vertices"):
         fp.multilevel(many, 2, balance_on=list(types)[:8])
 
 

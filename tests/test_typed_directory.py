@@ -190,14 +190,14 @@ def test_codes_and_statistics_lie_with_their_type(tmp_path):
     ],
 )
 def test_what_does_not_fit_is_named(tmp_path, given, message):
-    with pytest.raises(fp.ParameterError, match=message):
+    with pytest.raises(fp.errors.ParameterError, match=message):
         authors().saved(tmp_path, **given)
 
 
 def test_edge_partitions_of_typed_graphs_have_no_directory(tmp_path):
     graph = authors().graph(tmp_path)
-    p = fp.random(graph, k=2, of="edges")
-    with pytest.raises(fp.ParameterError, match="the parts of an edge partition do not know types"):
+    p = fp.algorithms.random(graph, k=2, of="edges")
+    with pytest.raises(fp.errors.ParameterError, match="the parts of an edge partition do not know types"):
         p.save(tmp_path / "parts")
     p.save(tmp_path / "parts.npy")
 
@@ -207,7 +207,7 @@ def test_names_that_cannot_be_folders(tmp_path, name):
     relations = [(name, "author", "paper", False, []), ("writes", "author", "paper", True, [(0, 0)])]
     graph = Typed([("author", 1), ("paper", 1)], relations, [0, 0], 1)
     with pytest.raises(
-        fp.ParameterError, match=r"cannot be the name of a folder|is a relation, and the reverse"
+        fp.errors.ParameterError, match=r"cannot be the name of a folder|is a relation, and the reverse"
     ):
         graph.saved(tmp_path)
 
@@ -264,14 +264,14 @@ def test_parts_are_compared_and_pickled(folder):
 
 def test_views_of_what_is_not_there(folder, tmp_path):
     part = fp.open_partition(folder).parts[0]
-    with pytest.raises(fp.ParameterError, match="type: 'x' is none of author, field, paper, venue"):
+    with pytest.raises(fp.errors.ParameterError, match="type: 'x' is none of author, field, paper, venue"):
         part.of_type("x")
-    with pytest.raises(fp.ParameterError, match="relation: 'rev_cites' is none of about, cites"):
+    with pytest.raises(fp.errors.ParameterError, match="relation: 'rev_cites' is none of about, cites"):
         part.of_relation("rev_cites")
     fp.VertexPartition([0, 0], 1).save(tmp_path / "plain", graph=[[0, 1]])
     (plain,) = fp.open_partition(tmp_path / "plain").parts
     assert plain.types is plain.relations is plain.num_inner_of_type is None
-    with pytest.raises(fp.ParameterError, match="holds a graph without types"):
+    with pytest.raises(fp.errors.ParameterError, match="holds a graph without types"):
         plain.of_type("paper")
 
 
@@ -291,9 +291,9 @@ def test_every_damaged_array_is_refused_or_read(folder):
             np.save(file, other)
             mistyped = other.shape != array.shape or other.dtype != array.dtype
             with (
-                pytest.raises(fp.GraphFormatError, match="part-00000")
+                pytest.raises(fp.errors.GraphFormatError, match="part-00000")
                 if mistyped
-                else suppress(fp.GraphFormatError)
+                else suppress(fp.errors.GraphFormatError)
             ):
                 read(folder, slice(1))
         file.write_bytes(old)
@@ -308,7 +308,7 @@ def test_counts_of_another_kind(folder, key, value):
     file = folder / "part-00000" / "part.json"
     content = json.loads(file.read_text()) | {key: value}
     file.write_text(json.dumps({name: each for name, each in content.items() if each != "absent"}))
-    with pytest.raises(fp.GraphFormatError, match=key):
+    with pytest.raises(fp.errors.GraphFormatError, match=key):
         read(folder)
 
 
@@ -318,7 +318,9 @@ def test_counts_of_others_are_refused(folder):
     inner = content["num_inner_of_type"]
     inner[0], inner[1] = inner[1], inner[0]
     file.write_text(json.dumps(content) + "\n")
-    with pytest.raises(fp.GraphFormatError, match=r"vertices.npy: expected as many vertices of each type"):
+    with pytest.raises(
+        fp.errors.GraphFormatError, match=r"vertices.npy: expected as many vertices of each type"
+    ):
         read(folder)
 
 
@@ -348,7 +350,7 @@ def test_manifests_that_contradict_themselves(folder, change, message):
     content = json.loads(file.read_text())
     change(content)
     file.write_text(json.dumps(content))
-    with pytest.raises(fp.GraphFormatError, match=message):
+    with pytest.raises(fp.errors.GraphFormatError, match=message):
         fp.open_partition(folder)
 
 

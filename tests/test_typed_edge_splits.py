@@ -158,17 +158,19 @@ def test_triples_of_a_table_are_held_out_by_their_names(tmp_path):
     ],
 )
 def test_refused_pairs(tmp_path, given, message):
-    with pytest.raises(fp.ParameterError, match=message):
+    with pytest.raises(fp.errors.ParameterError, match=message):
         fp.split_edges(authors().graph(tmp_path), **given)
 
 
 def test_pairs_of_the_graph_are_no_held_out_ones(tmp_path):
     graph = authors().graph(tmp_path)
     p = fp.VertexPartition(authors().parts, 2)
-    with pytest.raises(fp.ParameterError, match=r"held-out pair \(0, 5\) is an edge 'writes' of the graph"):
+    with pytest.raises(
+        fp.errors.ParameterError, match=r"held-out pair \(0, 5\) is an edge 'writes' of the graph"
+    ):
         p.save(tmp_path / "parts", graph=graph, edge_splits={"val": [[0, 5, 4]]})
     p.save(tmp_path / "parts", graph=graph, edge_splits={"val": [[1, 7, 4]]})  # another relation may hold it
-    with pytest.raises(fp.ParameterError, match="edge_splits: val: expected pairs of ids"):
+    with pytest.raises(fp.errors.ParameterError, match="edge_splits: val: expected pairs of ids"):
         p.save(tmp_path / "more", graph=graph, edge_splits={"val": [[1, 7]]})
 
 
@@ -180,5 +182,5 @@ def test_damaged_pairs_are_refused(tmp_path, column):
     pairs = np.load(file)
     pairs[0, column] = [3, 4, 1][column]
     np.save(file, pairs)
-    with pytest.raises(fp.GraphFormatError, match="edge_train"):
+    with pytest.raises(fp.errors.GraphFormatError, match="edge_train"):
         assert fp.open_partition(tmp_path / "parts").parts[0].edge_train is None

@@ -111,7 +111,7 @@ def test_pairs_may_be_given(stored):
     loader = stored.link_loader(pairs, relation=("author", "writes", "paper"), fanouts=[2], num_negatives=0)
     (batch,) = loader
     assert np.array_equal(np.stack(ids_of(batch), 1), pairs)
-    with pytest.raises(fp.ParameterError, match="is not of 'author'"):
+    with pytest.raises(fp.errors.ParameterError, match="is not of 'author'"):
         stored.link_loader(pairs[:, ::-1].copy(), relation="writes", fanouts=[2])
 
 
@@ -128,7 +128,7 @@ def test_pairs_may_be_given(stored):
     ],
 )
 def test_what_does_not_fit_is_told(stored, given, message):
-    with pytest.raises(fp.ParameterError, match=message):
+    with pytest.raises(fp.errors.ParameterError, match=message):
         stored.link_loader(**{"fanouts": [2], **given})
 
 
@@ -136,7 +136,7 @@ def test_a_graph_without_types_has_one_relation(tmp_path):
     ring = np.array([[v, (v + 1) % 60] for v in range(60)])
     splits = fp.split_edges(ring)
     fp.spring(splits.graph, k=2).save(tmp_path / "parts", graph=splits.graph, edge_splits=splits)
-    with pytest.raises(fp.ParameterError, match="relation: this graph has no types"):
+    with pytest.raises(fp.errors.ParameterError, match="relation: this graph has no types"):
         fp.open_partition(tmp_path / "parts").link_loader(fanouts=[2], relation="cites")
 
 

@@ -149,10 +149,12 @@ def test_seeds_may_be_vertices_of_one_type(saved):
     ids = np.concatenate([batch.n_id_dict["author"][: batch.batch_size] for batch in batches])
     assert np.array_equal(ids, authors)
     with pytest.raises(
-        fp.ParameterError, match="vertices: expected ids of one type, got those of author, paper"
+        fp.errors.ParameterError, match="vertices: expected ids of one type, got those of author, paper"
     ):
         stored.loader(np.concatenate([authors, firsts(stored)["paper"] + np.arange(2)]), fanouts=[2])
-    with pytest.raises(fp.ParameterError, match="vertices: expected ids of 'paper', got those of author"):
+    with pytest.raises(
+        fp.errors.ParameterError, match="vertices: expected ids of 'paper', got those of author"
+    ):
         stored.loader(authors, fanouts=[2], input="paper")
 
 
@@ -175,7 +177,7 @@ def test_seeds_may_be_vertices_of_one_type(saved):
     ],
 )
 def test_what_does_not_fit_is_told(saved, given, message):
-    with pytest.raises(fp.ParameterError, match=message):
+    with pytest.raises(fp.errors.ParameterError, match=message):
         saved[0].loader(**{"vertices": "train", **given})
 
 
@@ -183,7 +185,7 @@ def test_a_graph_without_types_has_no_input(tmp_path):
     ring = np.array([[v, (v + 1) % 6] for v in range(6)])
     fp.VertexPartition([0, 0, 0, 1, 1, 1], 2).save(tmp_path / "parts", graph=ring, splits={"train": [0, 1]})
     stored = fp.open_partition(tmp_path / "parts")
-    with pytest.raises(fp.ParameterError, match="input: this graph has no types"):
+    with pytest.raises(fp.errors.ParameterError, match="input: this graph has no types"):
         stored.loader("train", fanouts=[2], input="paper")
 
 

@@ -126,7 +126,7 @@ def test_types_and_relations_of_edge_partitions(graph, seed, k):
 def test_a_plain_graph_has_neither(graph):
     records = records_of(graph)
     plain = fp.open_graph(records, num_vertices=graph.num_vertices)
-    for partition in (fp.ldg(plain, 4), fp.dbh(plain, 4)):
+    for partition in (fp.algorithms.ldg(plain, 4), fp.algorithms.dbh(plain, 4)):
         found = fp.evaluate(plain, partition)
         assert found.types is None
         assert found.relations is None
@@ -175,7 +175,7 @@ def test_many_relations_are_shortened(tmp_path):
 def test_records_of_other_types_are_refused(tmp_path):
     graph = typed_graph(tmp_path, {"a": 2, "b": 2}, {"r": ("a", "b", [[0, 1]]), "s": ("a", "a", [[0, 1]])})
     np.array([[0, 1], [0, 1]], "<u4").tofile(graph.path)
-    with pytest.raises(fp.GraphFormatError, match="'r' leads"):
+    with pytest.raises(fp.errors.GraphFormatError, match="'r' leads"):
         fp.evaluate(fp.open_graph(graph.path), [0, 0, 1, 1])
 
 
@@ -215,7 +215,7 @@ def test_a_comparison_keeps_and_shows_both(graph, tmp_path):
         broken = copy.deepcopy(content)
         broken["rows"][0][name] = wrong
         (tmp_path / "broken.json").write_text(json.dumps(broken))
-        with pytest.raises(fp.GraphFormatError, match="not a comparison"):
+        with pytest.raises(fp.errors.GraphFormatError, match="not a comparison"):
             fp.open_comparison(tmp_path / "broken.json")
 
 

@@ -32,7 +32,7 @@ def graph_of(stored):
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused_by_name(stored, tmp_path, name):
-    with pytest.raises(fp.ParameterError, match="types"):
+    with pytest.raises(fp.errors.ParameterError, match="types"):
         REFUSED[name](stored, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
@@ -68,7 +68,7 @@ def test_refused_by_name(stored, tmp_path, name):
     ],
 )
 def test_training_is_refused_before_it_starts(stored, tmp_path, call, message):
-    with pytest.raises(fp.ParameterError, match=message):
+    with pytest.raises(fp.errors.ParameterError, match=message):
         call(stored, tmp_path)
 
 
@@ -86,7 +86,7 @@ def test_batches_of_all_types_have_all_edges(stored):
 
 def test_what_trains_on_one_type_asks_for_it(stored):
     for call in (fp.predict_traffic, lambda p, fanouts: p.save_cache(0.1, fanouts=fanouts)):
-        with pytest.raises(fp.ParameterError, match="input: author, paper have a split 'train'"):
+        with pytest.raises(fp.errors.ParameterError, match="input: author, paper have a split 'train'"):
             call(stored, [2])
 
 
@@ -124,9 +124,9 @@ def test_update_takes_the_same_ranges_only(stored, tmp_path):
     graph = authors()
     types = [(name, n + (name == "field")) for name, n in graph.types]
     grown = Typed(types, graph.relations).graph(tmp_path)
-    with pytest.raises(fp.ParameterError, match="its types have other numbers of vertices"):
+    with pytest.raises(fp.errors.ParameterError, match="its types have other numbers of vertices"):
         fp.update(grown, stored.folder)
-    with pytest.raises(fp.ParameterError, match="its types have other numbers of vertices"):
+    with pytest.raises(fp.errors.ParameterError, match="its types have other numbers of vertices"):
         fp.update(grown, stored.assignment)
 
 
@@ -254,9 +254,9 @@ def test_a_plain_graph_directory(lake, tmp_path):
 def test_splits_of_a_type_with_common_vertices_are_told(tmp_path):
     splits = {"paper": {"train": [0, 1], "test": [2]}, "author": {"train": [2, 0], "val": [0, 1, 2]}}
     told = r"^type 'author': splits: train and val share 2 vertices, the first of them 0\. "
-    with pytest.warns(fp.GraphWarning, match=told):
+    with pytest.warns(fp.errors.GraphWarning, match=told):
         stored = authors().saved(tmp_path, splits=splits)
-    with pytest.warns(fp.GraphWarning, match=told):
+    with pytest.warns(fp.errors.GraphWarning, match=told):
         fp.evaluate(graph_of(stored), np.arange(9) % 2, splits=splits)
 
 
@@ -266,7 +266,7 @@ def test_times_of_plain_graphs(tmp_path):
     p.save(tmp_path / "parts", graph=edges, times=np.array([3, 4, 5]), edge_times=np.array([8, 9]))
     part = fp.open_partition(tmp_path / "parts").parts[0]
     assert (part.times.tolist(), part.edge_times.tolist()) == ([3, 5], [8, 9])
-    with pytest.raises(fp.ParameterError, match="edge_times: 1 rows for 2 records"):
+    with pytest.raises(fp.errors.ParameterError, match="edge_times: 1 rows for 2 records"):
         p.save(tmp_path / "parts", graph=edges, edge_times=np.array([8]))
 
 

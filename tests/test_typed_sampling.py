@@ -153,13 +153,13 @@ def test_damaged_relations_are_told(tmp_path):
     ):
         np.save(file, wrong)
         again = fp.open_partition(stored.folder)
-        with pytest.raises(fp.GraphFormatError, match=message):
+        with pytest.raises(fp.errors.GraphFormatError, match=message):
             sampler(again, [[-1] * len(stored.parts[0].edge_types)] * 2).sample(np.arange(9, dtype=np.uint32))
 
 
 def test_fanouts_are_checked(tmp_path):
     stored = authors().saved(tmp_path)
-    with pytest.raises(fp.ParameterError, match="fanouts: 2 numbers for a hop of 8 relations"):
+    with pytest.raises(fp.errors.ParameterError, match="fanouts: 2 numbers for a hop of 8 relations"):
         sampler(stored, [[1, 2]])
-    with pytest.raises(fp.ParameterError, match="twice"):
+    with pytest.raises(fp.errors.ParameterError, match="twice"):
         sampler(stored, [[1] * 8]).sample(np.zeros(2, np.uint32))

@@ -130,7 +130,7 @@ def changed(entries, place, **change):
 )
 def test_sidecars_that_contradict_themselves(tmp_path, change, message):
     target = written(tmp_path, **change)
-    with pytest.raises(fp.GraphFormatError, match=message):
+    with pytest.raises(fp.errors.GraphFormatError, match=message):
         fp.open_graph(target)
 
 
@@ -149,11 +149,11 @@ def test_records_of_other_types_are_named_in_the_first_scan(tmp_path, place, rec
     records = [list(each) for each in RECORDS]
     records[place] = record
     graph = fp.open_graph(written(tmp_path, records))
-    with pytest.raises(fp.GraphFormatError, match=message):
+    with pytest.raises(fp.errors.GraphFormatError, match=message):
         graph.identify()
     again = pickle.loads(pickle.dumps(graph))
     again.degrees()  # knows loops and checksum from its own pass
-    with pytest.raises(fp.GraphFormatError, match=message):
+    with pytest.raises(fp.errors.GraphFormatError, match=message):
         fp.info(again)
 
 
@@ -186,7 +186,7 @@ def test_the_check_finds_the_first_wrong_record(data):
     if not wrong:
         typed.check(lambda start, stop: records[start:stop], "g")
         return
-    with pytest.raises(fp.GraphFormatError, match=f"g: record {wrong[0]} leads"):
+    with pytest.raises(fp.errors.GraphFormatError, match=f"g: record {wrong[0]} leads"):
         typed.check(lambda start, stop: records[start:stop], "g")
 
 

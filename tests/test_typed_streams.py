@@ -64,7 +64,7 @@ def test_pieces_are_read_in_a_scattered_order(graph, name, given):
     order = order_of(graph.num_edges)
     assert sorted(order.tolist()) == list(range(graph.num_edges))
     assert (order != np.arange(graph.num_edges)).any()
-    call = getattr(fp, name)
+    call = getattr(fp.algorithms, name)
     found = call(graph, 5, **given, threads=1).assignment
     expected = call(plain(graph, order), 5, **given).assignment
     if len(expected) == graph.num_edges:
@@ -77,12 +77,12 @@ def test_pieces_are_read_in_a_scattered_order(graph, name, given):
 
 
 def test_a_file_of_parts_is_in_the_order_of_the_records(graph, tmp_path):
-    p = fp.hdrf(graph, 4, out=tmp_path / "parts.npy")
-    assert (np.load(tmp_path / "parts.npy") == fp.hdrf(graph, 4).assignment).all()
+    p = fp.algorithms.hdrf(graph, 4, out=tmp_path / "parts.npy")
+    assert (np.load(tmp_path / "parts.npy") == fp.algorithms.hdrf(graph, 4).assignment).all()
     assert (np.bincount(p.assignment, minlength=4) == p.loads).all()
 
 
 def test_algorithms_without_an_order_find_the_same(graph):
     for name in ("ldg", "dbh", "multilevel", "grem"):
-        call = getattr(fp, name)
+        call = getattr(fp.algorithms, name)
         assert (call(graph, 4).assignment == call(plain(graph), 4).assignment).all()

@@ -211,30 +211,30 @@ def test_whole_neighbourhoods_are_what_can_be_reached(tmp_path_factory, graph, d
 def test_refusals(known):
     _, stored, _ = known
     whole = fp.open_graph(stored.folder.parent / "g.bin")
-    with pytest.raises(fp.ParameterError, match="fanouts: unknown relation 'cited'"):
+    with pytest.raises(fp.errors.ParameterError, match="fanouts: unknown relation 'cited'"):
         fp.predict_traffic(stored, {"cited": [2]})
-    with pytest.raises(fp.ParameterError, match="same number of hops for each relation"):
+    with pytest.raises(fp.errors.ParameterError, match="same number of hops for each relation"):
         fp.predict_traffic(stored, {"cites": [2], "writes": [2, 2]})
-    with pytest.raises(fp.ParameterError, match="row_bytes: 'papers' is none of the types"):
+    with pytest.raises(fp.errors.ParameterError, match="row_bytes: 'papers' is none of the types"):
         fp.predict_traffic(stored, [2], row_bytes={"papers": 4})
-    with pytest.raises(fp.ParameterError, match="row_bytes: the graph has no types"):
+    with pytest.raises(fp.errors.ParameterError, match="row_bytes: the graph has no types"):
         fp.predict_traffic([0, 1], [2], graph=[[0, 1]], splits={"train": [0]}, row_bytes={"a": 4})
-    with pytest.raises(fp.ParameterError, match="splits: there are no training vertices"):
+    with pytest.raises(fp.errors.ParameterError, match="splits: there are no training vertices"):
         fp.predict_traffic(stored, [2], graph=whole)
     both = {name: {"train": [0, 1]} for name in ("author", "paper")}
-    with pytest.raises(fp.ParameterError, match="input: author, paper have training vertices"):
+    with pytest.raises(fp.errors.ParameterError, match="input: author, paper have training vertices"):
         fp.predict_traffic(stored, [2], graph=whole, splits=both)
-    with pytest.raises(fp.ParameterError, match="input: unknown type 'venue'"):
+    with pytest.raises(fp.errors.ParameterError, match="input: unknown type 'venue'"):
         fp.predict_traffic(stored, [2], graph=whole, splits=both, input="venue")
     one = fp.predict_traffic(stored, [2], graph=whole, splits=both, input="author")
     assert one.parts["seeds"].sum() == 2
-    with pytest.raises(fp.ParameterError, match="splits: 'papers' is no type"):
+    with pytest.raises(fp.errors.ParameterError, match="splits: 'papers' is no type"):
         fp.evaluate(whole, stored, splits={"paper": {"train": [0]}, "papers": {"train": [0]}})
-    with pytest.raises(fp.ParameterError, match="2 numbers for a hop of 6 relations"):
+    with pytest.raises(fp.errors.ParameterError, match="2 numbers for a hop of 6 relations"):
         stored._topology.accesses(
             np.zeros(1, np.uint32), [[1, 2]], num_seeds=1, batch_size=1, types=stored._types
         )
-    with pytest.raises(fp.ParameterError, match="input: this graph has no types"):
+    with pytest.raises(fp.errors.ParameterError, match="input: this graph has no types"):
         fp.predict_traffic([0, 1], [2], graph=[[0, 1]], splits={"train": [0]}, input="a")
 
 
@@ -279,7 +279,7 @@ def test_comparisons_show_each_type(known, tmp_path):
     of_papers = c.types.rows(named=True)[2::3]
     assert [row["remote_mb"] for row in of_papers] == pytest.approx(c.summary["remote_mb"].to_list())
     assert c.types["train_balance"].null_count() == 8
-    p = fp.ldg(whole, 3)
+    p = fp.algorithms.ldg(whole, 3)
     assert fp.evaluate(whole, p, splits=splits).types["halo"].to_list() == c.types["halo"].to_list()[-3:]
     c.save(tmp_path / "c.json")
     again = fp.open_comparison(tmp_path / "c.json")
@@ -288,7 +288,7 @@ def test_comparisons_show_each_type(known, tmp_path):
     content = json.loads((tmp_path / "c.json").read_text())
     content["rows"][0]["types"]["remote_mb"][0] = "many"
     (tmp_path / "c.json").write_text(json.dumps(content))
-    with pytest.raises(fp.GraphFormatError):
+    with pytest.raises(fp.errors.GraphFormatError):
         fp.open_comparison(tmp_path / "c.json")
     plain = fp.compare([[0, 1], [1, 2]], 2, ["random"])
     assert plain.types is None
@@ -327,10 +327,10 @@ def test_the_shell_takes_fanouts_and_bytes_by_name(known, tmp_path, capsys):
     whole = fp.open_graph(stored.folder.parent / "g.bin")
     fanouts = {"cites": [3, 2], "writes": [2, 1]}
     given = {"splits": {"train": train}, "row_bytes": {"paper": 64}, "cache": 0}
-    t = fp.predict_traffic(fp.ldg(whole, 2), fanouts, **given)
+    t = fp.predict_traffic(fp.algorithms.ldg(whole, 2), fanouts, **given)
     assert row["remote_mb"] == t.remote_mb
     assert main([*call, "--fanouts", "3,2", "--row-bytes", "64"]) == 0
-    t = fp.predict_traffic(fp.ldg(whole, 2), [3, 2], **given | {"row_bytes": 64})
+    t = fp.predict_traffic(fp.algorithms.ldg(whole, 2), [3, 2], **given | {"row_bytes": 64})
     assert json.loads(capsys.readouterr().out)["rows"][0]["remote_mb"] == t.remote_mb
     assert main([*call, "--fanouts", "cites=3:x"]) != 0
     assert "--fanouts: cites: 'x' is not a number" in capsys.readouterr().err

@@ -122,7 +122,7 @@ def test_new_vertices_go_where_their_neighbours_are():
 
 def test_without_moves_the_old_vertices_stay(edges):
     old, new = arriving(edges, 3000)
-    start = fp.hash(old, 8)
+    start = fp.algorithms.hash(old, 8)
     p = fp.update(new, start, moves=0, balance=1.3)
     assert p.assignment[: len(start)].tolist() == start.assignment.tolist()
     assert fp.update(new, start, moves=0.5, balance=1.3).cut_ratio < p.cut_ratio
@@ -191,13 +191,13 @@ def test_small_and_odd_graphs():
 @pytest.mark.parametrize(
     ("arguments", "error", "text"),
     [
-        ({"moves": 1.5}, fp.ParameterError, "moves: 1.5 is not a share from 0 to 1"),
-        ({"moves": float("nan")}, fp.ParameterError, "moves"),
-        ({"balance": 0.9}, fp.ParameterError, "balance: 0.9 is not a ratio"),
-        ({"k": 0}, fp.ParameterError, "k: 0"),
-        ({"machines": [1, 2]}, fp.ParameterError, "machines"),
-        ({"balance_on": [1]}, fp.ParameterError, "balance_on: 1 weights for 4 vertices"),
-        ({"memory_limit": 100}, fp.MemoryBudgetError, "update on 4 vertices, 2 parts"),
+        ({"moves": 1.5}, fp.errors.ParameterError, "moves: 1.5 is not a share from 0 to 1"),
+        ({"moves": float("nan")}, fp.errors.ParameterError, "moves"),
+        ({"balance": 0.9}, fp.errors.ParameterError, "balance: 0.9 is not a ratio"),
+        ({"k": 0}, fp.errors.ParameterError, "k: 0"),
+        ({"machines": [1, 2]}, fp.errors.ParameterError, "machines"),
+        ({"balance_on": [1]}, fp.errors.ParameterError, "balance_on: 1 weights for 4 vertices"),
+        ({"memory_limit": 100}, fp.errors.MemoryBudgetError, "update on 4 vertices, 2 parts"),
     ],
 )
 def test_refusals(arguments, error, text):
@@ -208,19 +208,19 @@ def test_refusals(arguments, error, text):
 def test_refusals_of_partitions(edges):
     graph = fp.open_graph(edges, num_vertices=3000)
     with pytest.raises(
-        fp.ParameterError, match=r"graph: it has 3 vertices, the partition has 4.*num_vertices=4"
+        fp.errors.ParameterError, match=r"graph: it has 3 vertices, the partition has 4.*num_vertices=4"
     ):
         fp.update(np.array([[0, 1], [1, 2]]), [0, 1, 1, 0])
-    with pytest.raises(fp.ParameterError, match="parts of edges"):
-        fp.update(graph, fp.dbh(graph, 4))
-    with pytest.raises(fp.ParameterError, match='objective="halo"'):
+    with pytest.raises(fp.errors.ParameterError, match="parts of edges"):
+        fp.update(graph, fp.algorithms.dbh(graph, 4))
+    with pytest.raises(fp.errors.ParameterError, match='objective="halo"'):
         fp.update(graph, fp.multilevel(graph, 4, objective="halo", effort="quick"))
-    with pytest.raises(fp.ParameterError, match="balance_on: the partition balances weights"):
+    with pytest.raises(fp.errors.ParameterError, match="balance_on: the partition balances weights"):
         fp.update(graph, fp.spring(graph, 4, balance_on=np.ones(3000, int)))
     with pytest.raises(
         TypeError, match=r"update\(\) takes the graph first, as in update\(graph, partition\)"
     ):
-        fp.update(fp.hash(graph, 4), graph)
+        fp.update(fp.algorithms.hash(graph, 4), graph)
 
 
 def test_the_adjacency_may_lie_in_a_file(tmp_path):
@@ -335,6 +335,6 @@ def test_a_part_that_takes_the_number_of_another(ring):
 def test_a_graph_that_claims_billions_of_vertices_is_refused_before_they_are_allocated():
     graph = fp.open_graph(np.array([[0, 1], [1, 2], [2, 3]]), num_vertices=2**32 - 2)
     with pytest.raises(
-        fp.MemoryBudgetError, match=r"update: the parts of 4,294,967,294 vertices need 17,179\.9 MB"
+        fp.errors.MemoryBudgetError, match=r"update: the parts of 4,294,967,294 vertices need 17,179\.9 MB"
     ):
         fp.update(graph, [0, 0, 1, 1], k=2, memory_limit="1G")

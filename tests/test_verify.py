@@ -52,9 +52,9 @@ def flip(file, place):
 
 
 def refused(folder, text):
-    with pytest.raises(fp.GraphFormatError, match=text):
+    with pytest.raises(fp.errors.GraphFormatError, match=text):
         fp.store.verify(folder)
-    with pytest.raises(fp.GraphFormatError, match=text):
+    with pytest.raises(fp.errors.GraphFormatError, match=text):
         fp.open_partition(folder, verify=True)
 
 
@@ -77,7 +77,7 @@ def test_a_flipped_bit_of_any_file_is_named(folder):
         for place in (0, len(before) // 2, -1):
             flip(folder / name, place)
             if name == "manifest.json":
-                with pytest.raises(fp.GraphFormatError, match="manifest"):
+                with pytest.raises(fp.errors.GraphFormatError, match="manifest"):
                     fp.store.verify(folder)
             else:
                 refused(folder, rf"1 of \d+ files are damaged: {name} \(differs\)")
@@ -95,7 +95,7 @@ def test_every_changed_byte_of_the_manifest_is_noticed(folder, step):
             content[place] = other
             if content != before:
                 file.write_bytes(content)
-                with pytest.raises(fp.GraphFormatError, match="manifest"):
+                with pytest.raises(fp.errors.GraphFormatError, match="manifest"):
                     fp.store.verify(folder)
 
 
@@ -143,11 +143,11 @@ def test_foreign_files_are_only_mentioned(folder, capsys):
 
 def test_what_cannot_be_verified_is_refused(tmp_path):
     fp.VertexPartition([0, 1], 2).save(tmp_path / "part.npy")
-    with pytest.raises(fp.ParameterError, match=r"part\.npy is a file\. Only partition directories"):
+    with pytest.raises(fp.errors.ParameterError, match=r"part\.npy is a file\. Only partition directories"):
         fp.open_partition(tmp_path / "part.npy", verify=True)
     with pytest.raises(FileNotFoundError, match="absent"):
         fp.store.verify(tmp_path / "absent")
-    with pytest.raises(fp.GraphFormatError, match="is not a partition directory"):
+    with pytest.raises(fp.errors.GraphFormatError, match="is not a partition directory"):
         fp.store.verify(tmp_path)
     with pytest.raises(TypeError, match="verify"):
         fp.open_partition(tmp_path / "part.npy", verify="yes")
@@ -167,9 +167,9 @@ def test_a_hostile_list_is_refused(tmp_path, files, text):
     fp.VertexPartition([0, 1], 2).save(tmp_path / "parts")
     content = manifest(tmp_path / "parts") | {"files": files}
     (tmp_path / "parts" / "manifest.json").write_text(json.dumps(content))
-    with pytest.raises(fp.GraphFormatError, match=rf"manifest\.json: .*{text}"):
+    with pytest.raises(fp.errors.GraphFormatError, match=rf"manifest\.json: .*{text}"):
         fp.open_partition(tmp_path / "parts")
-    with pytest.raises(fp.GraphFormatError, match=rf"manifest\.json: .*{text}"):
+    with pytest.raises(fp.errors.GraphFormatError, match=rf"manifest\.json: .*{text}"):
         fp.store.verify(tmp_path / "parts")
 
 
@@ -177,7 +177,7 @@ def test_a_hostile_list_is_refused(tmp_path, files, text):
 def test_another_size_is_noticed_without_verify(folder, name):
     with (folder / name).open("ab") as opened:
         opened.write(b" ")
-    with pytest.raises(fp.GraphFormatError, match=rf"{name}: \d+ bytes, but manifest\.json says \d+"):
+    with pytest.raises(fp.errors.GraphFormatError, match=rf"{name}: \d+ bytes, but manifest\.json says \d+"):
         _ = [part.labels for part in fp.open_partition(folder).parts]
 
 

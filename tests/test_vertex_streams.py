@@ -11,8 +11,8 @@ import fastpart as fp
 from soaked import PAIRS
 from strategies import edge_lists, raw
 
-ONCE = {"ldg": fp.ldg, "fennel": fp.fennel}
-AGAIN = {"reldg": fp.reldg, "refennel": fp.refennel}
+ONCE = {"ldg": fp.algorithms.ldg, "fennel": fp.algorithms.fennel}
+AGAIN = {"reldg": fp.algorithms.reldg, "refennel": fp.algorithms.refennel}
 ALL = ONCE | AGAIN
 DEFAULT_BALANCE = {"ldg": 1.03, "fennel": 1.1, "reldg": 1.03, "refennel": 1.1}
 
@@ -60,7 +60,7 @@ def check(made, n, k, balance):
     assert made.loads.max() <= made.cap == cap_of(n, k, balance)
 
 
-@pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fastpart.errors.CapacityWarning")
 @pytest.mark.parametrize("name", ONCE)
 @given(graph=edge_lists(), k=st.integers(1, 16), balance=st.sampled_from([1, 1.03, 1.5, 1e308]))
 def test_scores(name, graph, k, balance):
@@ -70,7 +70,7 @@ def test_scores(name, graph, k, balance):
     assert made.assignment.tolist() == oracle(n, edges, name, k, balance, 1)
 
 
-@pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fastpart.errors.CapacityWarning")
 @pytest.mark.parametrize("name", AGAIN)
 @given(graph=edge_lists(), k=st.integers(1, 9), passes=st.integers(1, 10))
 def test_passes(name, graph, k, passes):
@@ -83,7 +83,7 @@ def test_passes(name, graph, k, passes):
         assert np.array_equal(default.assignment, made.assignment)
 
 
-@pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fastpart.errors.CapacityWarning")
 @pytest.mark.parametrize("name", ALL)
 @given(graph=edge_lists(max_n=40), k=st.integers(1, 9), batch=st.sampled_from([None, 1, 2, 7, 10**12]))
 def test_threads_and_kinds_of_input_change_nothing(tmp_path_factory, name, graph, k, batch):
@@ -101,7 +101,7 @@ def test_threads_and_kinds_of_input_change_nothing(tmp_path_factory, name, graph
     assert all(np.array_equal(one.assignment, other.assignment) for other in others)
 
 
-@pytest.mark.filterwarnings("ignore::fastpart.CapacityWarning")
+@pytest.mark.filterwarnings("ignore::fastpart.errors.CapacityWarning")
 @pytest.mark.parametrize("name", ALL)
 @given(graph=edge_lists(max_n=30), k=st.integers(1, 9), data=st.data())
 def test_both_caps_hold(name, graph, k, data):
@@ -123,18 +123,18 @@ def test_shapes_that_tempt_to_overfill(name):
     for edges, n in ((star, 200), (clique, 40), (np.array([[0, 1]]), 500)):
         for k in (2, 7):
             check(ALL[name](fp.open_graph(edges, num_vertices=n), k, balance=1), n, k, 1)
-    with pytest.warns(fp.CapacityWarning, match="k=50"):
+    with pytest.warns(fp.errors.CapacityWarning, match="k=50"):
         assert ALL[name](np.array([[0, 1], [1, 2]]), 50).loads.sum() == 3
 
 
 def test_parameters_are_kept_and_refused():
     edges = np.array([[0, 1], [1, 2]])
-    made = fp.reldg(edges, 2, passes=3)
+    made = fp.algorithms.reldg(edges, 2, passes=3)
     assert made.algorithm == "reldg"
     assert made.parameters == {
         "k": 2, "balance": 1.03, "balance_on": None, "balance_on_ratio": 1.05, "batch": None, "seed": 0, "passes": 3,
     }  # fmt: skip
-    again = fp.reldg(edges, **made.parameters)
+    again = fp.algorithms.reldg(edges, **made.parameters)
     assert np.array_equal(again.assignment, made.assignment)
     for wrong in (
         {"passes": 0},
@@ -143,10 +143,10 @@ def test_parameters_are_kept_and_refused():
         {"balance_on": [1, 1]},
         {"tmp_dir": "/nowhere"},
     ):
-        with pytest.raises(fp.ParameterError, match=next(iter(wrong))):
-            fp.reldg(edges, 2, **wrong)
-    with pytest.raises(fp.MemoryBudgetError):
-        fp.fennel(edges, 2, memory_limit=1)
+        with pytest.raises(fp.errors.ParameterError, match=next(iter(wrong))):
+            fp.algorithms.reldg(edges, 2, **wrong)
+    with pytest.raises(fp.errors.MemoryBudgetError):
+        fp.algorithms.fennel(edges, 2, memory_limit=1)
 
 
 def cut(edges, part):

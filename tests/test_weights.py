@@ -68,7 +68,7 @@ def test_equal_weights_give_what_no_weights_give(graph, weight, k):
     n, records, _ = graph
     opened = fp.open_graph(records, num_vertices=n, weights=np.full(len(records), weight))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", fp.CapacityWarning)
+        warnings.simplefilter("ignore", fp.errors.CapacityWarning)
         assert fp.multilevel(opened, k) == fp.multilevel(fp.open_graph(records, num_vertices=n), k)
 
 
@@ -168,7 +168,7 @@ def test_weights_of_other_libraries():
         (pl.DataFrame(frame), "w", "only source, target, count"),
         (pd.DataFrame(frame), "w", "no column 'w'"),
     ]:
-        with pytest.raises(fp.ParameterError, match=text):
+        with pytest.raises(fp.errors.ParameterError, match=text):
             fp.open_graph(source, weights=name)
     assert fp.open_graph(nx.empty_graph(3), weights="weight").num_edges == 0
     with pytest.raises(TypeError, match="collect"):
@@ -178,11 +178,11 @@ def test_weights_of_other_libraries():
 @pytest.mark.parametrize(
     ("weights", "error", "text"),
     [
-        ([1, 2], fp.ParameterError, "2 weights for 3 records"),
-        ([1, -1, 2], fp.ParameterError, "record 1 has the weight -1"),
-        ([1, 2, np.nan], fp.ParameterError, "record 2 has the weight nan"),
-        ([np.inf, 1, 1], fp.ParameterError, "record 0 has the weight inf"),
-        ([0, 0, 0], fp.ParameterError, "all weights are 0"),
+        ([1, 2], fp.errors.ParameterError, "2 weights for 3 records"),
+        ([1, -1, 2], fp.errors.ParameterError, "record 1 has the weight -1"),
+        ([1, 2, np.nan], fp.errors.ParameterError, "record 2 has the weight nan"),
+        ([np.inf, 1, 1], fp.errors.ParameterError, "record 0 has the weight inf"),
+        ([0, 0, 0], fp.errors.ParameterError, "all weights are 0"),
         (["a", "b", "c"], TypeError, "one number per record"),
         ([[1, 2, 3]], TypeError, "one number per record"),
         (3, TypeError, "one number per record"),
@@ -227,15 +227,15 @@ def test_weights_of_another_file_are_refused(stored):
     state = pickle.dumps(graph)
     whole = companion.read_bytes()
     companion.write_bytes(whole[:-3])
-    with pytest.raises(fp.GraphFormatError, match=r"g\.bin\.weights\.npy: not a \.npy of weights"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"g\.bin\.weights\.npy: not a \.npy of weights"):
         fp.open_graph(file)
-    with pytest.raises(fp.EdgeFileChangedError):
+    with pytest.raises(fp.errors.EdgeFileChangedError):
         fp.multilevel(graph, 2)
     np.save(companion, weights[:5].astype(np.uint32))
-    with pytest.raises(fp.GraphFormatError, match=f"5 weights for {len(weights)} records"):
+    with pytest.raises(fp.errors.GraphFormatError, match=f"5 weights for {len(weights)} records"):
         fp.open_graph(file)
     np.save(companion, weights[::-1].astype(np.uint32))
-    with pytest.raises(fp.EdgeFileChangedError, match="the weights changed"):
+    with pytest.raises(fp.errors.EdgeFileChangedError, match="the weights changed"):
         pickle.loads(state)
     np.save(companion, np.array(["a"] * len(weights)))
     with pytest.raises(TypeError, match="one number per record"):
@@ -248,7 +248,7 @@ def test_algorithms_that_do_not_read_weights_say_so():
     readers = [known.name for known in _core.algorithms() if known.reads_weights]
     assert readers == ["multilevel"]
     for known in _core.algorithms():
-        function = getattr(fp, known.name)
+        function = getattr(fp.algorithms, known.name)
         told = "multiply the cut" if known.reads_weights else "not read"
         assert told in function.__doc__
         with warnings.catch_warnings(record=True) as seen:
@@ -260,7 +260,7 @@ def test_algorithms_that_do_not_read_weights_say_so():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 assert function(records, 2, **needed(known.name, graph.num_vertices)) == result
-    with pytest.warns(fp.GraphWarning, match="cluster does not read"):
+    with pytest.warns(fp.errors.GraphWarning, match="cluster does not read"):
         fp.cluster(graph)
 
 
@@ -300,7 +300,7 @@ def test_partitions_of_weighted_graphs_are_saved_and_opened(stored, tmp_path):
 
 def test_a_graph_that_is_open_takes_no_weights():
     graph = fp.open_graph(np.array([[0, 1]]))
-    with pytest.raises(fp.ParameterError, match="open already"):
+    with pytest.raises(fp.errors.ParameterError, match="open already"):
         fp.open_graph(graph, weights=[1])
 
 
@@ -308,7 +308,7 @@ def test_a_symmetric_graph_needs_symmetric_weights():
     both = np.array([[0, 1], [1, 0], [1, 2], [2, 1]])
     fp.multilevel(fp.open_graph(both, directedness="symmetric", weights=[3, 3, 4, 4]), 2)
     graph = fp.open_graph(both, directedness="symmetric", weights=[3, 2, 4, 4])
-    with pytest.raises(fp.ParameterError, match="differ in weight"):
+    with pytest.raises(fp.errors.ParameterError, match="differ in weight"):
         fp.multilevel(graph, 2)
 
 
@@ -350,7 +350,7 @@ def test_metis_and_back(tmp_path):
     assert (tmp_path / "again.metis").read_text() == "3 3 1\n2 5 3 7\n1 5 3 9\n1 7 2 9\n"
     assert fp.convert(tmp_path / "g.graph", tmp_path / "none.bin", weights=False).weights is None
     (tmp_path / "bad.graph").write_text("3 3 1\n2 5 3 7\n1 5 3 9\n1 7 2 8\n")
-    with pytest.raises(fp.GraphFormatError, match="with one weight"):
+    with pytest.raises(fp.errors.GraphFormatError, match="with one weight"):
         fp.convert(tmp_path / "bad.graph", tmp_path / "bad.bin")
     assert not (tmp_path / "bad.bin").exists()
 
@@ -376,7 +376,7 @@ def test_parquet_and_back(tmp_path):
     assert np.array_equal(graph.weights, weights)
     fp.convert(tmp_path / "g.bin", tmp_path / "back.parquet")
     assert pl.read_parquet(tmp_path / "back.parquet")["weight"].to_list() == weights.tolist()
-    with pytest.raises(fp.ParameterError, match="has no column 'w'"):
+    with pytest.raises(fp.errors.ParameterError, match="has no column 'w'"):
         fp.convert(tmp_path / "g.parquet", tmp_path / "h.bin", weights="w")
 
 
@@ -387,9 +387,9 @@ def test_loops_go_with_their_weights(tmp_path):
     clean = fp.convert(tmp_path / "g.bin", tmp_path / "h.bin", drop_loops=True)
     assert (clean.num_edges, clean.weights.tolist()) == (2, [2, 4])
     for change in ({"dedup": True}, {"shuffle": True}):
-        with pytest.raises(fp.ParameterError, match="do not keep the weights"):
+        with pytest.raises(fp.errors.ParameterError, match="do not keep the weights"):
             fp.convert(tmp_path / "g.bin", tmp_path / "i.bin", **change)
-        with pytest.raises(fp.ParameterError, match="do not keep the weights"):
+        with pytest.raises(fp.errors.ParameterError, match="do not keep the weights"):
             fp.convert(tmp_path / "g.txt", tmp_path / "i.bin", weights=3, relabel=True, **change)
         assert fp.convert(tmp_path / "g.bin", tmp_path / "i.bin", weights=False, **change).weights is None
 
@@ -416,7 +416,7 @@ def test_a_sidecar_that_describes_other_weights(tmp_path):
     (tmp_path / "g.txt").write_text("0 1 2\n1 2 3\n")
     fp.convert(tmp_path / "g.txt", tmp_path / "g.bin", weights=3)
     np.save(tmp_path / "g.bin.weights.npy", np.array([3, 2], np.uint32))
-    with pytest.raises(fp.GraphFormatError, match="other weights than the sidecar"):
+    with pytest.raises(fp.errors.GraphFormatError, match="other weights than the sidecar"):
         fp.open_graph(tmp_path / "g.bin")
     (tmp_path / "g.bin.weights.npy").unlink()
     with pytest.raises(FileNotFoundError, match=r"g\.bin\.weights\.npy"):

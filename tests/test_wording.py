@@ -79,7 +79,7 @@ def test_the_row_without_an_id_is_named():
     frame = pl.DataFrame({"source": [0, 1, None], "target": [1, 2, 0]})
     for given in (frame, frame.lazy(), frame.to_pandas(), frame.to_pandas().convert_dtypes()):
         with pytest.raises(
-            fp.GraphFormatError, match=r"column 'source' has no id in row 2\. Drop such rows first$"
+            fp.errors.GraphFormatError, match=r"column 'source' has no id in row 2\. Drop such rows first$"
         ):
             fp.open_graph(given)
     with pytest.raises(TypeError, match=r"column 'source' is Float64\. Cast it, or name others: columns="):
@@ -89,14 +89,16 @@ def test_the_row_without_an_id_is_named():
 # 4 and 5: ids of an array that are too large.
 @pytest.mark.parametrize(("edges", "parameter"), [(FAR, ""), (np.array([[0, 2**31]]), "max_vertices=")])
 def test_large_ids_of_an_array_are_relabelled(edges, parameter):
-    with pytest.raises(fp.GraphFormatError, match="Pass relabel=True to number the vertices") as refused:
+    with pytest.raises(
+        fp.errors.GraphFormatError, match="Pass relabel=True to number the vertices"
+    ) as refused:
         fp.open_graph(edges)
     assert parameter in str(refused.value)
     assert not re.search("fastpart convert|big-endian|dtype", str(refused.value))
     graph = fp.open_graph(edges, relabel=True)
     ids = np.unique(edges)
     same(graph, np.searchsorted(ids, edges), len(ids))
-    table = fp.restore(fp.VertexPartition(np.zeros(len(ids), int), 1), graph=graph)
+    table = fp.store.restore(fp.VertexPartition(np.zeros(len(ids), int), 1), graph=graph)
     assert table["id"].sort().to_list() == ids.tolist()
 
 
@@ -145,7 +147,7 @@ def test_python_asks_did_you_mean(call, word, meant):
     ],
 )
 def test_python_asks_did_you_mean_of_names(call, meant):
-    with pytest.raises((fp.ParameterError, TypeError), match=rf"Did you mean '{meant}'\?"):
+    with pytest.raises((fp.errors.ParameterError, TypeError), match=rf"Did you mean '{meant}'\?"):
         call()
 
 
@@ -175,7 +177,7 @@ def test_what_opens_a_partition_directory(shell):
     code, _, err = shell("partition", "parts", "-k", "2")
     assert code == 1
     assert "`fastpart evaluate GRAPH DIRECTORY` measures it, and `fastpart verify DIRECTORY` checks it" in err
-    with pytest.raises(fp.GraphFormatError, match=r"fp\.open_partition opens it"):
+    with pytest.raises(fp.errors.GraphFormatError, match=r"fp\.open_partition opens it"):
         fp.open_graph("parts")
 
 
@@ -188,7 +190,7 @@ def test_small_integers_are_ids(dtype):
         frame = pl.DataFrame(EDGES.astype(dtype), schema=["source", "target"])
         for table in (frame, frame.to_pandas(), frame.to_pandas().convert_dtypes()):
             same(fp.open_graph(table), EDGES, 6)
-    with pytest.raises(fp.GraphFormatError, match="the id -1"):
+    with pytest.raises(fp.errors.GraphFormatError, match="the id -1"):
         fp.open_graph(np.array([[0, -1]], np.int8))
 
 
@@ -204,7 +206,7 @@ def test_times_have_units(shell):
     times = {"90": 90, "0.5": 0.5, "90s": 90, "5m": 300, "1.5h": 5400, "2M": 120}
     assert {text: seconds("t", text) for text in times} == times
     for text in ("", "-1", "1e3", "5x", "m", "1:30", "nan"):
-        with pytest.raises(fp.ParameterError, match="is not a time"):
+        with pytest.raises(fp.errors.ParameterError, match="is not a time"):
             seconds("t", text)
     assert shell("train", "sampled", "parts", "--timeout", "soon")[2].startswith("--timeout: 'soon' is not")
 
@@ -215,7 +217,7 @@ def test_a_triangular_matrix_is_doubted():
     ring = sparse.coo_matrix((np.ones(4), ([0, 1, 2, 3], [1, 2, 3, 0])), (4, 4)).tocsr()
     whole = ring + ring.T
     for half in (sparse.triu(whole), sparse.tril(whole)):
-        with pytest.warns(fp.GraphWarning, match='is triangular.*pass directedness="undirected"'):
+        with pytest.warns(fp.errors.GraphWarning, match='is triangular.*pass directedness="undirected"'):
             assert fp.open_graph(half).directedness == "directed"
         assert fp.open_graph(half, directedness="undirected").directedness == "undirected"
     assert fp.open_graph(whole).directedness == "symmetric"  # none of these warns
@@ -267,21 +269,21 @@ MARKED = [
     (f"Pass {arg('k', 3)} or {arg('columns', ('a', 1))}", 'Pass k=3 or columns=("a", 1)', "Pass -k 3 or --columns a,1"),
     (f"Leave out {arg('strict', False)}", "Leave out strict=False", "Leave out --no-strict"),
     (f"a/seed=1 has {arg('row_bytes')}", "a/seed=1 has row_bytes=", "a/seed=1 has --row-bytes"),
-    (f"{code('fp.restore(p)', '`fastpart restore`')} lists", "fp.restore(p) lists", "`fastpart restore` lists"),
+    (f"{code('fp.f(p)', '`fastpart restore`')} lists", "fp.f(p) lists", "`fastpart restore` lists"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "python", "in_shell"), MARKED)
 def test_each_front_writes_what_is_marked(text, python, in_shell):
-    error = pickle.loads(pickle.dumps(fp.ParameterError(f"k: no. {text}")))
+    error = pickle.loads(pickle.dumps(fp.errors.ParameterError(f"k: no. {text}")))
     assert (str(error), error.args) == (f"k: no. {python}", (f"k: no. {python}",))
     assert (error.parameter, error.reason, error.remedy) == ("k", "no", python)
     other = pickle.loads(pickle.dumps(refusal(FileExistsError, 17, text, "x")))
     assert (other.strerror, marked(other)) == (python, text)
     words = Wording(["partition", "a/seed=1", "-k", "2"])
     assert words.of_shell(error.marked) == f"-k: no. {in_shell}"
-    with pytest.warns(fp.GraphWarning, match=re.escape(python)) as caught:
-        warn(text, fp.GraphWarning)
+    with pytest.warns(fp.errors.GraphWarning, match=re.escape(python)) as caught:
+        warn(text, fp.errors.GraphWarning)
     assert marked(caught[0].message) == text
 
 
@@ -293,10 +295,10 @@ def test_notes_have_marks_for_other_fronts(caplog):
 
 
 def test_a_text_without_a_parameter_has_none():
-    error = fp.GraphFormatError("g.bin: not a graph. Convert it")
+    error = fp.errors.GraphFormatError("g.bin: not a graph. Convert it")
     assert (error.parameter, error.reason, error.remedy) == (None, "g.bin: not a graph", "Convert it")
-    assert fp.ParameterError("val, test: too large").parameter == "val"
-    with pytest.raises(fp.ParameterError) as refused:
+    assert fp.errors.ParameterError("val, test: too large").parameter == "val"
+    with pytest.raises(fp.errors.ParameterError) as refused:
         fp.partition(EDGES, 2, balance=0.5)
     assert refused.value.parameter == "balance"
 
@@ -501,7 +503,7 @@ def plain(tmp_path_factory):
     (folder / "three.csv").write_text("a,b,c\n0,1,2\n1,2,0\n")
     (folder / "names.csv").write_text("source,target\nann,bob\nbob,eve\n")
     fp.VertexPartition([0, 0, 0, 1, 1, 1], k=2).save(folder / "PLAIN", graph=graph)
-    fp.hdrf(graph, k=2).save(folder / "EDGES", graph=graph)
+    fp.algorithms.hdrf(graph, k=2).save(folder / "EDGES", graph=graph)
     features, halves = np.eye(6, dtype=np.float32), fp.VertexPartition([0, 0, 0, 1, 1, 1], k=2)
     np.save(folder / "x.npy", features)
     data = {"features": features, "labels": np.arange(6) % 2, "splits": {"train": np.arange(6)}}

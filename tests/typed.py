@@ -16,13 +16,13 @@ fp.open_graph(graph, directedness=graph.directedness)
 
 assert_type(fp.sigma(graph, 8), fp.VertexPartition)
 assert_type(fp.sigma(graph, 8, of="edges", objective="cut"), fp.EdgePartition)
-assert_type(fp.random(graph, k=8, of="vertices"), fp.VertexPartition)
-assert_type(fp.dbh(graph, 8), fp.EdgePartition)
+assert_type(fp.algorithms.random(graph, k=8, of="vertices"), fp.VertexPartition)
+assert_type(fp.algorithms.dbh(graph, 8), fp.EdgePartition)
 fp.sigma(graph, 8, of="records")  # type: ignore[call-overload]
 fp.spring(graph, 8, on_infeasible="raise")  # type: ignore[arg-type]
 fp.grem(graph, 8, order="none")  # type: ignore[arg-type]
-fp.hep(graph, 8, tau="fit")
-fp.hep(graph, 8, tau=2.5)
+fp.algorithms.hep(graph, 8, tau="fit")
+fp.algorithms.hep(graph, 8, tau=2.5)
 
 
 def either(of: Literal["vertices", "edges"]) -> fp.VertexPartition | fp.EdgePartition:
@@ -33,8 +33,8 @@ def parts(records: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
     return records[:, 0] % 8
 
 
-assert_type(fp.custom(graph, 8, parts, of="edges"), fp.EdgePartition)
-assert_type(fp.custom(graph, 8, [0, 1]), fp.VertexPartition)
+assert_type(fp.algorithms.custom(graph, 8, parts, of="edges"), fp.EdgePartition)
+assert_type(fp.algorithms.custom(graph, 8, [0, 1]), fp.VertexPartition)
 
 assert_type(fp.open_partition("p", of="edges"), fp.EdgePartition)
 assert_type(fp.open_partition("p"), fp.VertexPartition | fp.EdgePartition)

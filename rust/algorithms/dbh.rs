@@ -35,7 +35,7 @@ parameters! {
     /// -----
     /// Source: Xie, Yan, Li, Zhang, "Distributed Power-law Graph Computing: Theoretical and Empirical
     /// Analysis", NIPS 2014, section 3. The part is ``splitmix64(v ^ seed) % k`` for the end v of lower
-    /// degree, as :func:`hash` gives it. The paper leaves open which of two ends of the same degree is v.
+    /// degree, as :func:`~fastpart.algorithms.hash` gives it. The paper leaves open which of two ends of the same degree is v.
     /// Here it is the one with the lower id. Loops are placed after all other records, each in the least
     /// loaded part that holds its vertex.
     ///
@@ -43,10 +43,10 @@ parameters! {
     /// --------
     /// >>> import numpy as np, fastpart as fp
     /// >>> star = np.array([[0, v] for v in range(1, 9)])
-    /// >>> part = fp.dbh(star, k=3)
+    /// >>> part = fp.algorithms.dbh(star, k=3)
     /// >>> part.assignment
     /// array([2, 1, 0, 1, 2, 2, 0, 1], dtype=uint8)
-    /// >>> bool((part.assignment == fp.hash(star, k=3).assignment[1:]).all())
+    /// >>> bool((part.assignment == fp.algorithms.hash(star, k=3).assignment[1:]).all())
     /// True
     pub struct Dbh => "dbh", [Edges];
     /// Seed of the hash.

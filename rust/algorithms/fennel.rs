@@ -21,13 +21,13 @@ named! {
     /// Notes
     /// -----
     /// Source: Tsourakakis et al., "FENNEL: Streaming Graph Partitioning for Massive Scale Graphs",
-    /// WSDM 2014. Ties and vertices without neighbours are handled as in :func:`ldg`.
+    /// WSDM 2014. Ties and vertices without neighbours are handled as in :func:`~fastpart.algorithms.ldg`.
     ///
     /// Examples
     /// --------
     /// >>> import numpy as np, fastpart as fp
     /// >>> two_triangles = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]], dtype=np.uint32)
-    /// >>> fp.fennel(two_triangles, k=2).loads
+    /// >>> fp.algorithms.fennel(two_triangles, k=2).loads
     /// array([3, 3])
     Fennel => "fennel", Fennel, 1.1;
 }
@@ -35,7 +35,7 @@ named! {
 named! {
     /// Partition the vertices with Fennel in several passes.
     ///
-    /// Works as :func:`fennel`. From the second pass on, the parts begin empty again, and a neighbour that
+    /// Works as :func:`~fastpart.algorithms.fennel`. From the second pass on, the parts begin empty again, and a neighbour that
     /// this pass has not placed counts for the part that the pass before gave it.
     ///
     /// Notes
@@ -49,7 +49,7 @@ named! {
     /// --------
     /// >>> import numpy as np, fastpart as fp
     /// >>> two_triangles = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]], dtype=np.uint32)
-    /// >>> fp.refennel(two_triangles, k=2).loads
+    /// >>> fp.algorithms.refennel(two_triangles, k=2).loads
     /// array([3, 3])
     Refennel => "refennel", Fennel, 1.1;
     /// Number of passes over the vertices.

@@ -33,7 +33,7 @@ parameters! {
     ///
     /// A record goes to the least loaded part of the first of these sets that has a part below the cap: the
     /// parts that both ends are in, the parts of the end with more records still to come, the parts of the
-    /// other end, all parts. Takes as much memory as :func:`hdrf`.
+    /// other end, all parts. Takes as much memory as :func:`~fastpart.algorithms.hdrf`.
     ///
     /// Notes
     /// -----
@@ -46,7 +46,7 @@ parameters! {
     /// --------
     /// >>> import numpy as np, fastpart as fp
     /// >>> two_triangles = np.array([[0, 1], [3, 4], [1, 2], [4, 5], [2, 0], [5, 3]])
-    /// >>> fp.greedy(two_triangles, k=2).assignment
+    /// >>> fp.algorithms.greedy(two_triangles, k=2).assignment
     /// array([0, 1, 0, 1, 0, 1], dtype=uint8)
     pub struct Greedy => "greedy", [Edges];
     /// A ratio >= 1: no part gets more than ``ceil(balance * m / k)`` records. The rule alone does not bound

@@ -43,7 +43,7 @@ parameters! {
     /// --------
     /// >>> import numpy as np, fastpart as fp
     /// >>> two_triangles = np.array([[0, 1], [3, 4], [1, 2], [4, 5], [2, 0], [5, 3]])
-    /// >>> fp.hdrf(two_triangles, k=2).assignment
+    /// >>> fp.algorithms.hdrf(two_triangles, k=2).assignment
     /// array([0, 1, 0, 1, 0, 1], dtype=uint8)
     pub struct Hdrf => "hdrf", [Edges];
     /// A ratio >= 1: no part gets more than ``ceil(balance * m / k)`` records. On most graphs the score keeps

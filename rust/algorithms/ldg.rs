@@ -27,7 +27,7 @@ named! {
     /// --------
     /// >>> import numpy as np, fastpart as fp
     /// >>> two_triangles = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]], dtype=np.uint32)
-    /// >>> fp.ldg(two_triangles, k=2).loads
+    /// >>> fp.algorithms.ldg(two_triangles, k=2).loads
     /// array([3, 3])
     Ldg => "ldg", Ldg, 1.03;
 }
@@ -35,7 +35,7 @@ named! {
 named! {
     /// Partition the vertices with LDG in several passes.
     ///
-    /// Works as :func:`ldg`. From the second pass on, the parts begin empty again, and a neighbour that this
+    /// Works as :func:`~fastpart.algorithms.ldg`. From the second pass on, the parts begin empty again, and a neighbour that this
     /// pass has not placed counts for the part that the pass before gave it.
     ///
     /// Notes
@@ -48,7 +48,7 @@ named! {
     /// --------
     /// >>> import numpy as np, fastpart as fp
     /// >>> two_triangles = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]], dtype=np.uint32)
-    /// >>> fp.reldg(two_triangles, k=2).loads
+    /// >>> fp.algorithms.reldg(two_triangles, k=2).loads
     /// array([3, 3])
     Reldg => "reldg", Ldg, 1.03;
     /// Number of passes over the vertices.

@@ -46,9 +46,9 @@ parameters! {
     /// --------
     /// >>> import numpy as np, fastpart as fp
     /// >>> ring = np.array([[v, (v + 1) % 9] for v in range(9)])
-    /// >>> fp.random(ring, k=3).loads
+    /// >>> fp.algorithms.random(ring, k=3).loads
     /// array([3, 3, 3])
-    /// >>> fp.random(ring, k=3, of="edges").assignment
+    /// >>> fp.algorithms.random(ring, k=3, of="edges").assignment
     /// array([2, 0, 2, 1, 0, 2, 0, 1, 1], dtype=uint8)
     pub struct Random => "random", [Vertices, Edges] of;
     /// A second cap for vertices, as in :func:`spring`. The vertices come in random order. Each goes to the
@@ -143,7 +143,7 @@ parameters! {
     /// --------
     /// >>> import numpy as np, fastpart as fp
     /// >>> ring = np.array([[v, (v + 1) % 9] for v in range(9)])
-    /// >>> fp.hash(ring, k=3).assignment
+    /// >>> fp.algorithms.hash(ring, k=3).assignment
     /// array([1, 2, 1, 0, 1, 2, 2, 0, 1], dtype=int32)
     pub struct HashVertices => "hash", [Vertices];
     /// Seed of the hash.

@@ -203,10 +203,10 @@ def _wrong(error: BaseException, raised_by_us: bool, last: traceback.FrameSummar
             return (
                 "an internal error of a command" if "internal error" in text or "Traceback" in text else None
             )
-        case fp.TrainingError():
+        case fp.errors.TrainingError():
             inside = INSIDE.search(text)
             return f"{inside[0]} in another process" if inside else None
-        case fp.InternalError():
+        case fp.errors.InternalError():
             return name
         case fp.FastpartError():
             return None

@@ -110,7 +110,7 @@ def _wide(folder: Path) -> dict[str, Any]:
 @reads("raw relabelled", "g.bin g.bin.json g.bin.weights.npy")
 def partitioned(folder: Path, out: Path) -> None:
     for name in ("spring", "multilevel", "hdrf", "ldg"):
-        p = getattr(fp, name)(folder / "g.bin", 4)
+        p = getattr(fp.algorithms, name)(folder / "g.bin", 4)
         p.evaluate()
     fp.sigma(folder / "g.bin", 4, of="edges").save(out / "parts", graph=folder / "g.bin")
 
@@ -136,7 +136,7 @@ def ordered(folder: Path, out: Path) -> None:
 def rewritten(folder: Path, out: Path) -> None:
     source = folder / ("g.npy" if folder.name == "arrays" else "g.bin")
     for name in ("c.bin", "c.graph", "c.parquet", "c.binedgelist", "c.txt"):
-        with suppress(fp.ParameterError):
+        with suppress(fp.errors.ParameterError):
             fp.convert(source, out / name, **_wide(folder))
     if folder.name == "wide":
         fp.convert(folder / "swapped.bin", out / "swapped", swap=True)
@@ -180,7 +180,7 @@ def rows_saved(folder: Path, out: Path) -> None:
     for parts in ("dense", "sparse"):
         everything(fp.open_partition(out / parts))
     fp.evaluate(graph, p, labels=folder / "y.npy", splits=folder / "s.npz")
-    fp.bytegnn(graph, 2, splits=folder / "s.npz")
+    fp.algorithms.bytegnn(graph, 2, splits=folder / "s.npz")
 
 
 # Partitions
@@ -198,7 +198,7 @@ def in_files(folder: Path, out: Path) -> None:
     fp.update(graph, folder / "p.txt")
     fp.edges_of(graph, folder / "p.parquet")
     fp.home_parts(graph, fp.open_partition(folder / "e.npy"))
-    fp.expected_cut(graph, fp.open_partition(folder / "halves.npy"), 0.5)
+    fp.algorithms.expected_cut(graph, fp.open_partition(folder / "halves.npy"), 0.5)
 
 
 @reads("assignments", share=0.2, in_place=True)
@@ -324,7 +324,7 @@ def updated(folder: Path, out: Path) -> None:
 
 @reads(PARTS, "parts/manifest.json parts/assignment.npy parts/part-?????", share=0.5, in_place=True)
 def replaced(folder: Path, out: Path) -> None:
-    fp.hdrf(_graph(folder), 2).save(folder / "parts", graph=_graph(folder), overwrite=True)
+    fp.algorithms.hdrf(_graph(folder), 2).save(folder / "parts", graph=_graph(folder), overwrite=True)
     everything(fp.open_partition(folder / "parts"))
 
 
@@ -367,7 +367,7 @@ def held_out(folder: Path, out: Path) -> None:
 
 @reads("vertices plain edges schema3*", "parts/*.json parts/*.npy", share=0.02)
 def drawn(folder: Path, out: Path) -> None:
-    fp.draw({"it": fp.open_partition(folder / "parts", _graph(folder)).evaluate()}, out / "p.svg")
+    fp.report.draw({"it": fp.open_partition(folder / "parts", _graph(folder)).evaluate()}, out / "p.svg")
 
 
 # Batches and training

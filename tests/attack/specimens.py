@@ -115,7 +115,7 @@ def assignments(folder: Path) -> None:
         p.save(folder / name)
     fp.sigma(graph, 4, of="edges").save(folder / "e.npy")
     fp.spring(graph, 2).save(folder / "halves.npy")
-    fp.hdrf(graph, 4).save(folder / "e.parquet")
+    fp.algorithms.hdrf(graph, 4).save(folder / "e.parquet")
 
 
 def saved(folder: Path, p: fp.VertexPartition | fp.EdgePartition, **given: object) -> Path:
@@ -174,12 +174,12 @@ def typed(folder: Path) -> None:
 def plain(folder: Path) -> None:
     """A directory of vertices with one hop, of a multi-label task."""
     many = (np.arange(3 * N).reshape(N, 3) % 2).astype(np.uint8)
-    saved(folder, fp.ldg(raw_file(folder), 3), labels=many)
+    saved(folder, fp.algorithms.ldg(raw_file(folder), 3), labels=many)
 
 
 def edges(folder: Path) -> None:
     """A directory of edges."""
-    saved(folder, fp.hdrf(raw_file(folder), 3), edge_features=np.arange(M, dtype=np.float32))
+    saved(folder, fp.algorithms.hdrf(raw_file(folder), 3), edge_features=np.arange(M, dtype=np.float32))
 
 
 def links(folder: Path) -> None:

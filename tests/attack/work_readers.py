@@ -44,8 +44,8 @@ def graph_directory(folder: Path, out: Path) -> None:
 @reads("ingested", "graph* y.npy")
 def restored(folder: Path, out: Path) -> None:
     graph = folder / "graph"
-    fp.restore(fp.VertexPartition(np.arange(N) % 2, 2), graph=graph, out=out / "p")
-    fp.restore(folder / "y.npy", graph=graph, column="y", out=out / "y")
+    fp.store.restore(fp.VertexPartition(np.arange(N) % 2, 2), graph=graph, out=out / "p")
+    fp.store.restore(folder / "y.npy", graph=graph, column="y", out=out / "y")
 
 
 @reads("ingested", "graph*", share=0.3)

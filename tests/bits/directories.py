@@ -20,7 +20,7 @@ def _saved(name):
 
 def _with_everything(folder):
     graph, rows = attributed()
-    partition = fp.ldg(graph, 3)
+    partition = fp.algorithms.ldg(graph, 3)
     partition.save(folder / "parts", **rows, halo_hops=2, halo_features=True)
     fp.open_partition(folder / "parts", of="vertices").save_cache(0.2, fanouts=[4, 3], batch_size=40)
     return folder / "parts"

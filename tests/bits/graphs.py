@@ -42,7 +42,7 @@ def directory(name):
 
 def _plain(folder, directedness="undirected", bare=False, **more):
     graph, rows = attributed(directedness=directedness)
-    fp.hash(graph, 3).save(folder / "parts", **({"graph": graph} if bare else rows | more))
+    fp.algorithms.hash(graph, 3).save(folder / "parts", **({"graph": graph} if bare else rows | more))
     return fp.open_partition(folder / "parts", of="vertices")
 
 
@@ -110,7 +110,7 @@ def _timed_links(folder):
         "times": np.minimum(rng.integers(-50, 60, N), -1),
         "edge_times": splits.edge_times,
     }
-    partition = fp.random(splits.graph, k=3, of="vertices")
+    partition = fp.algorithms.random(splits.graph, k=3, of="vertices")
     partition.save(folder / "parts", graph=splits.graph, edge_splits=splits, **rows)
     return fp.open_partition(folder / "parts")
 

@@ -138,6 +138,8 @@ def test_partition_names_its_cluster(tmp_path):
 def test_a_large_graph_in_memory_is_refused_before_any_work(tmp_path):
     records = np.zeros(((1 << 21) + 1, 2), np.uint32)
     graph = fp.open_graph(records, num_vertices=2)
-    with pytest.raises(fp.ParameterError, match=r"^graph: its 2,097,153 records are in memory.*np\.save"):
+    with pytest.raises(
+        fp.errors.ParameterError, match=r"^graph: its 2,097,153 records are in memory.*np\.save"
+    ):
         fp.partition(graph, 2, cluster=Threads(2), shared=tmp_path)
     assert list(tmp_path.iterdir()) == []

@@ -73,7 +73,7 @@ def test_the_shared_folder_and_memory_hold_what_is_made(graph, tmp_path):
     engine = Watched(3, tmp_path)
     on(engine, graph, tmp_path, memory_limit=said["memory"])
     assert said["shared"] / 2 < engine.largest <= said["shared"]
-    with pytest.raises(fp.MemoryBudgetError):
+    with pytest.raises(fp.errors.MemoryBudgetError):
         on(Threads(3), graph, tmp_path, memory_limit=said["memory"] // 2)
 
 
@@ -102,11 +102,11 @@ def test_the_command_line_says_it(graph, capsys):
 
 def test_other_clusters_are_refused(graph, monkeypatch):
     for cluster in (0, -1, 1 << 20):
-        with pytest.raises(fp.ParameterError, match="cluster"):
+        with pytest.raises(fp.errors.ParameterError, match="cluster"):
             fp.info(graph, cluster=cluster)
     for cluster in (True, 2.5, [2]):
         with pytest.raises(TypeError, match="cluster"):
             fp.info(graph, cluster=cluster)
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(fp.ParameterError, match="cluster= needs ray"):
+    with pytest.raises(fp.errors.ParameterError, match="cluster= needs ray"):
         fp.info(graph, cluster="auto")

@@ -163,7 +163,7 @@ def test_tables_with_a_right_checksum_and_another_content(graph, jobs, tmp_path)
 
 def test_lists_of_groups_lead_nowhere(graph, tmp_path):
     """Files that a list of a group of parts names are taken from its folder, to the output."""
-    partition = fp.hash(graph, 4)
+    partition = fp.algorithms.hash(graph, 4)
     engine = Failing(2)
     shared, into = tmp_path / "shared", tmp_path / "into"
     for folder in (shared, into):
@@ -188,7 +188,7 @@ def test_lists_of_groups_lead_nowhere(graph, tmp_path):
             assert without_checksum(file.read_bytes()) == content
             assert victim.read_text() == "mine"
         write_checked(file, json.dumps(content | {"sizes": content["sizes"][1:]}).encode())
-        with pytest.raises(fp.GraphFormatError, match="lists of 3 parts, expected 4"):
+        with pytest.raises(fp.errors.GraphFormatError, match="lists of 3 parts, expected 4"):
             write()
         write_checked(file, json.dumps(content).encode())
     table = next(shared.rglob("groups.bin"))

@@ -152,7 +152,7 @@ def test_a_second_command_waits_for_the_first(tmp_path, shared):
     class Disturbed(Threads):
         def submit(self, task, each):
             refusal = pytest.raises(
-                fp.ParameterError, match=r"^shared: \S+job-\S+ is in use\. At work there: "
+                fp.errors.ParameterError, match=r"^shared: \S+job-\S+ is in use\. At work there: "
             )
             with ThreadPoolExecutor(1) as other, refusal:
                 how = {"cluster": Threads(2), "shared": shared}
@@ -190,16 +190,18 @@ def test_what_one_machine_must_do_is_refused(tmp_path, shared):
     graph = KINDS["directed"]()
     partition = dealt(graph, 3)
     for out in ("parts.npy", "parts.parquet"):
-        with pytest.raises(fp.ParameterError, match="a cluster writes the parts of a vertex partition"):
+        with pytest.raises(
+            fp.errors.ParameterError, match="a cluster writes the parts of a vertex partition"
+        ):
             partition.save(tmp_path / out, cluster=Threads(1), shared=shared)
-    edges = fp.dbh(graph, 3)
-    with pytest.raises(fp.ParameterError, match="a cluster writes the parts of a vertex partition"):
+    edges = fp.algorithms.dbh(graph, 3)
+    with pytest.raises(fp.errors.ParameterError, match="a cluster writes the parts of a vertex partition"):
         edges.save(tmp_path / "parts", cluster=Threads(1), shared=shared)
-    with pytest.raises(fp.ParameterError, match="an edge partition is measured by one machine"):
+    with pytest.raises(fp.errors.ParameterError, match="an edge partition is measured by one machine"):
         edges.evaluate(cluster=Threads(1), shared=shared)
-    with pytest.raises(fp.ParameterError, match="shared: needs cluster="):
+    with pytest.raises(fp.errors.ParameterError, match="shared: needs cluster="):
         partition.evaluate(shared=shared)
-    with pytest.raises(fp.ParameterError, match="shared: name a folder"):
+    with pytest.raises(fp.errors.ParameterError, match="shared: name a folder"):
         partition.save(tmp_path / "parts", cluster=Threads(1))
 
 

@@ -124,7 +124,9 @@ def test_a_stopped_task_is_named_and_run_again(raylets, tmp_path, hurried, caplo
 
 
 def test_a_task_that_dies_again_and_again_is_given_up(raylets):
-    with pytest.raises(fp.ClusterError, match=r"^a task failed 4 times .* run the same command again$"):
+    with pytest.raises(
+        fp.errors.ClusterError, match=r"^a task failed 4 times .* run the same command again$"
+    ):
         RayEngine().submit(always_killed, [()])
 
 
@@ -138,7 +140,7 @@ def test_a_killed_replica_changes_nothing_not_even_twice(raylets, tmp_path):
 def test_a_replica_that_dies_again_and_again_is_given_up(raylets, tmp_path, monkeypatch):
     monkeypatch.setattr(on_ray, "RETRIES", 1)
     engine = Struck(2, tmp_path, (1, 2))
-    with pytest.raises(fp.ClusterError, match=r"^replicas were lost 2 times \(process \d+ on 127"):
+    with pytest.raises(fp.errors.ClusterError, match=r"^replicas were lost 2 times \(process \d+ on 127"):
         engine.replicas(Sums(10))
 
 
@@ -157,7 +159,7 @@ def test_a_stopped_replica_is_named_and_others_go_on(raylets, tmp_path, hurried,
     assert engine.losses[0] in caplog.text
 
 
-ERRORS = [fp.ParameterError("k: no"), fp.CapacityError("full"), KeyboardInterrupt()]
+ERRORS = [fp.errors.ParameterError("k: no"), fp.errors.CapacityError("full"), KeyboardInterrupt()]
 
 
 def test_errors_are_raised_as_themselves_and_begin_nothing_again(raylets):
@@ -276,19 +278,19 @@ def test_a_directory_and_its_measures_are_those_of_one_machine(raylets, graph, t
 
 def test_a_cluster_is_never_started_and_only_a_running_one_is_taken(raylets, tmp_path, monkeypatch):
     assert isinstance(engine_of("auto", tmp_path), RayEngine)
-    with pytest.raises(fp.ParameterError, match="this process is connected to 127"):
+    with pytest.raises(fp.errors.ParameterError, match="this process is connected to 127"):
         checking.connect("127.0.0.1:1")
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
-    with pytest.raises(fp.ParameterError, match=r"cluster: nobody answers at 127\.0\.0\.9:1 "):
+    with pytest.raises(fp.errors.ParameterError, match=r"cluster: nobody answers at 127\.0\.0\.9:1 "):
         checking.connect("127.0.0.9:1")
     for address in ("here", "local", "ray://127.0.0.2:1"):
         monkeypatch.setenv("RAY_ADDRESS", address)
-        with pytest.raises(fp.ParameterError, match='neither "auto" nor HOST:PORT'):
+        with pytest.raises(fp.errors.ParameterError, match='neither "auto" nor HOST:PORT'):
             checking.connect("auto")
     monkeypatch.delenv("RAY_ADDRESS")
     assert checking._resolved("auto") == raylets.address
     monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
-    with pytest.raises(fp.ParameterError, match="no cluster of Ray was started on this machine"):
+    with pytest.raises(fp.errors.ParameterError, match="no cluster of Ray was started on this machine"):
         checking.connect("auto")
 
 
@@ -296,7 +298,9 @@ def test_a_folder_that_a_node_does_not_see_is_refused(raylets, tmp_path, monkeyp
     monkeypatch.setattr(checking, "_LAG", 0.2)
     monkeypatch.chdir(tmp_path)
     Path("own").mkdir()
-    with pytest.raises(fp.ParameterError, match=r"own is not shared with 127\.0\.0\.1 \(it does not see"):
+    with pytest.raises(
+        fp.errors.ParameterError, match=r"own is not shared with 127\.0\.0\.1 \(it does not see"
+    ):
         place_of("auto", "/proc/self/cwd/own")  # each process has its own
     assert list(Path("own").iterdir()) == []
 
@@ -306,7 +310,7 @@ def test_a_cluster_without_a_free_processor_is_refused(raylets, tmp_path, monkey
     end = tmp_path / "end"
     busy = [ray.remote(num_cpus=1)(sleeps).remote(end) for _ in range(NODES)]
     try:
-        with pytest.raises(fp.ParameterError, match="none of its 3 processors was free for 3 s"):
+        with pytest.raises(fp.errors.ParameterError, match="none of its 3 processors was free for 3 s"):
             place_of("auto", tmp_path)
     finally:
         end.touch()
@@ -335,7 +339,7 @@ def test_unfit_nodes_are_refused_by_name(address, changes, said):
     }
     checking.refuse(node, checking.Answer(**fit), Path("/s"))
     checking.refuse(Node("n", "127.0.0.1", 1), checking.Answer(**fit | {"token": False}), Path("/s"))
-    with pytest.raises(fp.ParameterError, match=said):
+    with pytest.raises(fp.errors.ParameterError, match=said):
         checking.refuse(node, checking.Answer(**fit | changes), Path("/s"))
 
 

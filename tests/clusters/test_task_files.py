@@ -169,7 +169,7 @@ def test_a_second_command_is_refused_and_what_a_killed_one_left_is_removed(graph
     told = capsys.readouterr().err
     assert f"--shared: {shared}/tasks.json is in use. At work there: process {first.pid} on " in told
     assert sorted(each.name for each in tmp_path.iterdir()) == ["g.npy", "shared"]
-    with pytest.raises(fp.ParameterError, match="in use"):
+    with pytest.raises(fp.errors.ParameterError, match="in use"):
         fp.spring(graph, 4).evaluate(cluster="tasks", shared=shared)
     first.kill()
     first.wait()
@@ -185,13 +185,13 @@ def test_a_second_command_is_refused_and_what_a_killed_one_left_is_removed(graph
 
 def test_another_file_of_the_graph_is_refused(graph, shared, in_background):
     def measure():
-        with pytest.raises(fp.GraphFormatError, match="expected a JSON object"):
+        with pytest.raises(fp.errors.GraphFormatError, match="expected a JSON object"):
             fp.spring(graph, 4).evaluate(cluster=TaskFiles(shared), shared=shared)
 
     in_background(measure)
     tasks = tasks_in(shared)
     np.save(graph.path, planted(3000, 20_001))
-    with pytest.raises(fp.EdgeFileChangedError, match=r"g\.npy: it is another file here"):
+    with pytest.raises(fp.errors.EdgeFileChangedError, match=r"g\.npy: it is another file here"):
         work(shared, task=0)
     for number in range(len(tasks["piles"])):  # what ends the wait
         write_checked(shared / f"results-{tasks['stage']}" / str(number), b"[]")
@@ -240,7 +240,7 @@ def test_what_is_no_list_of_tasks_is_refused(shared, content, said):
         else with_checksum(json.dumps(content).encode()[:-1] + b"\n}\n")
     )
     (shared / f"results-{STAGE}").mkdir()
-    with pytest.raises(fp.GraphFormatError, match=said):
+    with pytest.raises(fp.errors.GraphFormatError, match=said):
         work(shared, task=0)
 
 
@@ -265,7 +265,7 @@ def test_results_with_a_right_checksum_and_another_content_are_refused(
     def measure():
         try:
             fp.spring(graph, 4).evaluate(cluster=TaskFiles(shared, 3), shared=shared)
-        except fp.GraphFormatError as error:
+        except fp.errors.GraphFormatError as error:
             found.append(str(error))
 
     thread = in_background(measure)
@@ -281,10 +281,10 @@ def test_results_with_a_right_checksum_and_another_content_are_refused(
 def test_only_known_functions_are_written_and_called(graph):
     assert _restored(_plain([made, write_group])) == (made, write_group)
     assert len(FUNCTIONS) == 6
-    with pytest.raises(fp.ParameterError, match="tasks_in is no task"):
+    with pytest.raises(fp.errors.ParameterError, match="tasks_in is no task"):
         _plain(tasks_in)
     for hostile in ({"function": "os:system"}, {"function": "machines.tasks:open_graph"}, {"eval": "1"}):
-        with pytest.raises(fp.ParameterError, match="is unknown"):
+        with pytest.raises(fp.errors.ParameterError, match="is unknown"):
             _restored(hostile)
-    with pytest.raises(fp.ParameterError, match="need a graph that lies in a file"):
+    with pytest.raises(fp.errors.ParameterError, match="need a graph that lies in a file"):
         _plain(fp.open_graph(np.array([[0, 1]])))

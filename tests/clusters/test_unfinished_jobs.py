@@ -127,7 +127,7 @@ def test_two_commands_do_not_work_on_one_job(graph, expected, tmp_path):
     class Second(Threads):
         def submit(self, task, each):
             refused = pytest.raises(
-                fp.ParameterError, match=r"^shared: \S+job-\S+ is in use\. At work there: "
+                fp.errors.ParameterError, match=r"^shared: \S+job-\S+ is in use\. At work there: "
             )
             with ThreadPoolExecutor(1) as other, refused:
                 other.submit(made, graph, Threads(1), tmp_path).result()

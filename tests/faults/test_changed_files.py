@@ -65,7 +65,7 @@ CHANGES = pytest.mark.parametrize("change", [lengthen, overwrite, ruin])
 def test_spring_sees_a_change(victim, io, change, batch):
     edges = fp.open_graph(victim, io=io)
     progress = Once("clustering", lambda: change(victim))
-    with pytest.raises(fp.EdgeFileChangedError, match=r"g\.bin: the file changed .*[Rr]un again"):
+    with pytest.raises(fp.errors.EdgeFileChangedError, match=r"g\.bin: the file changed .*[Rr]un again"):
         fp.spring(edges, k=4, passes=PASSES, batch=batch, progress=progress)
     assert progress.done
     # Nor is it taken for the file that was opened by any later call.
@@ -74,7 +74,7 @@ def test_spring_sees_a_change(victim, io, change, batch):
         lambda: fp.evaluate(edges, np.zeros(edges.num_vertices, int)),
         edges.identify,
     ):
-        with pytest.raises(fp.EdgeFileChangedError, match="the file changed"):
+        with pytest.raises(fp.errors.EdgeFileChangedError, match="the file changed"):
             call()
 
 
@@ -82,7 +82,9 @@ def test_spring_sees_a_change(victim, io, change, batch):
 def test_truncation_is_an_exception_when_read(victim, batch):
     edges = fp.open_graph(victim, io="read")
     progress = Once("clustering", lambda: shorten(victim))
-    with pytest.raises(fp.EdgeFileChangedError, match=r"the file changed .*(its size|it became shorter)"):
+    with pytest.raises(
+        fp.errors.EdgeFileChangedError, match=r"the file changed .*(its size|it became shorter)"
+    ):
         fp.spring(edges, k=4, passes=PASSES, batch=batch, progress=progress)
 
 
@@ -96,7 +98,7 @@ def test_truncation_under_a_map_writes_nothing(victim, folder, suffix):
             os.truncate(path, 8000)
     try:
         fp.spring(path, k=4, passes=passes, progress=progress).save(out)
-    except fp.EdgeFileChangedError:
+    except fp.errors.EdgeFileChangedError:
         print("refused")
     """
     outcome = run_child(code, str(victim), str(folder / suffix), str(PASSES), may_die_of=[signal.SIGBUS])
@@ -157,7 +159,7 @@ def refusal(name, io, change, path, folder):
         progress = Once(phase, lambda: change(path))
         try:
             call(path, io, progress=progress, threads=1)
-        except fp.EdgeFileChangedError as error:
+        except fp.errors.EdgeFileChangedError as error:
             assert progress.done
             assert os.listdir(folder) == []
             return str(error)
@@ -213,7 +215,7 @@ def test_conversion_of_text_sees_a_change(tmp_path, folder, change):
     text = tmp_path / "edges.txt"
     text.write_bytes(b"123456 654321\n" * 12_000_000)
     progress = Once("convert", lambda: change(text))
-    with pytest.raises(fp.EdgeFileChangedError, match=r"edges\.txt: the file changed"):
+    with pytest.raises(fp.errors.EdgeFileChangedError, match=r"edges\.txt: the file changed"):
         fp.convert(text, folder / "new.bin", relabel=True, threads=1, progress=progress)
     assert progress.done
     assert os.listdir(folder) == []

@@ -46,19 +46,19 @@ CALLS = {
     ),
     "spring, clustering": ("clustering", "fp.spring(graph, k=4, passes=10_000, progress=progress)"),
     "spring, sequential": ("clustering", "fp.spring(graph, k=4, passes=10_000, batch=1, progress=progress)"),
-    "refennel": ("streaming", "fp.refennel(graph, k=4, passes=10_000, progress=progress)"),
+    "refennel": ("streaming", "fp.algorithms.refennel(graph, k=4, passes=10_000, progress=progress)"),
     "sigma": ("streaming", "fp.sigma(graph, k=10_000, progress=progress)"),
     "sigma, edges": ("streaming", "fp.sigma(graph, k=20_000, of='edges', progress=progress)"),
-    "hdrf": ("streaming", "fp.hdrf(graph, k=20_000, out=folder / 'parts.npy', progress=progress)"),
-    "two_phase": ("streaming", "fp.two_phase(graph, k=20_000, scoring='hdrf', progress=progress)"),
+    "hdrf": ("streaming", "fp.algorithms.hdrf(graph, k=20_000, out=folder / 'parts.npy', progress=progress)"),
+    "two_phase": ("streaming", "fp.algorithms.two_phase(graph, k=20_000, scoring='hdrf', progress=progress)"),
     "dbh": (
         "hashing",
         "short = folder.with_name('short.bin'); short.touch(); os.truncate(short, 8 << 27);"  # degrees come first
-        "fp.dbh(fp.open_graph(short, num_vertices=9, dtype='u32'), k=4, progress=progress)",
+        "fp.algorithms.dbh(fp.open_graph(short, num_vertices=9, dtype='u32'), k=4, progress=progress)",
     ),
     "random, edges": (
         "random",
-        "fp.random(fp.open_graph(endless, num_vertices=9, dtype='u32'), k=4, of='edges', progress=progress)",
+        "fp.algorithms.random(fp.open_graph(endless, num_vertices=9, dtype='u32'), k=4, of='edges', progress=progress)",
     ),
     "evaluate": (
         "cut",

@@ -70,7 +70,7 @@ while True:
     found = content()
     try:
         fp.open_graph(out)
-    except fp.GraphFormatError as error:
+    except fp.errors.GraphFormatError as error:
         assert "it was being replaced" in str(error), error
         refused += 1
     else:

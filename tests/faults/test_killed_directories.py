@@ -113,7 +113,7 @@ while True:
     try:
         part.save(sys.argv[1], graph=graph, features=np.zeros((n, 50)), memory_limit=limit, threads=1)
         break
-    except fp.MemoryBudgetError as error:
+    except fp.errors.MemoryBudgetError as error:
         refusals.add(re.match("(.*) needs .* of memory, but the budget is .*[.] Raise memory_limit", str(error))[1])
         limit *= 2
 print(len(refusals), limit)

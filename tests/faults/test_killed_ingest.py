@@ -230,7 +230,7 @@ def test_damage_of_the_work_folder_is_named_and_restart_mends_it(tables, name, c
     else:
         file.write_text(content if isinstance(content, str) else json.dumps(content))
     with small(100, 1500):
-        with pytest.raises(fp.GraphFormatError, match=rf"{said}.*Pass restart=True to begin anew"):
+        with pytest.raises(fp.errors.GraphFormatError, match=rf"{said}.*Pass restart=True to begin anew"):
             ingest(schema, tables / "graph")
         ingest(schema, tables / "graph", restart=True)
     assert not (tables / ".graph.ingest").exists()
@@ -265,11 +265,11 @@ def test_a_changed_input_is_named(tables):
     changed.write_parquet(tables / "e" / "001.parquet")
     with (
         small(100, 1500),
-        pytest.raises(fp.ParameterError, match=r"e/001\.parquet changed \([\d,]+ bytes then"),
+        pytest.raises(fp.errors.ParameterError, match=r"e/001\.parquet changed \([\d,]+ bytes then"),
     ):
         ingest(schema, tables / "graph")
     (tables / "e" / "009.parquet").write_bytes((tables / "e" / "001.parquet").read_bytes())
-    with small(100, 1500), pytest.raises(fp.ParameterError, match=r"restart"):
+    with small(100, 1500), pytest.raises(fp.errors.ParameterError, match=r"restart"):
         ingest(schema, tables / "graph")
     with small(100, 1500):
         ingest(schema, tables / "graph", restart=True)
@@ -281,7 +281,7 @@ def test_a_changed_schema_is_named(tables):
     schema["relations"]["e"]["weight"] = None
     with (
         small(100, 1500),
-        pytest.raises(fp.ParameterError, match=r"since when the schema changed \(relations\)"),
+        pytest.raises(fp.errors.ParameterError, match=r"since when the schema changed \(relations\)"),
     ):
         ingest(schema, tables / "graph")
 
@@ -290,7 +290,7 @@ def test_a_changed_vocabulary_is_named(tables):
     schema = interrupted(tables, 5)
     with small(100, 1500):
         earlier = ingest(schema, tables / "earlier")
-        with pytest.raises(fp.ParameterError, match=r"since when the settings changed \(vocabulary\)"):
+        with pytest.raises(fp.errors.ParameterError, match=r"since when the settings changed \(vocabulary\)"):
             ingest(schema, tables / "graph", vocabulary=earlier)
 
 
@@ -400,7 +400,7 @@ def test_a_flipped_bit_in_the_work_folder_changes_nothing_in_silence(tables, mis
         with flipped(file, bit), small(100, 1500):
             try:
                 ingest(schema, tables / "graph", threads=1)
-            except (fp.GraphFormatError, fp.ParameterError) as error:
+            except (fp.errors.GraphFormatError, fp.errors.ParameterError) as error:
                 assert ".graph.ingest" in str(error), error  # noqa: PT017
                 refused += 1
             else:
@@ -442,7 +442,9 @@ def test_a_graph_with_its_name_is_not_written_to_by_a_run_that_goes_on(tables, m
 def test_two_at_once_are_refused(tables):
     interrupted(tables, 5)
     schema = json.loads((tables / "schema.json").read_text())
-    refused = pytest.raises(fp.ParameterError, match=r"out: \S+graph is in use\. At work there: process")
+    refused = pytest.raises(
+        fp.errors.ParameterError, match=r"out: \S+graph is in use\. At work there: process"
+    )
     with Owner(tables / "graph"), ThreadPoolExecutor(1) as other, refused:
         other.submit(ingest, schema, tables / "graph", restart=True).result()
     assert (tables / ".graph.ingest" / "fastpart-ingest.json").exists()

@@ -102,7 +102,7 @@ def test_a_server_that_died_is_replaced_and_its_copies_are_dead():
         pids.append(content)
         os.kill(Server._latest._process.pid, signal.SIGKILL)
 
-    with pytest.raises(fp.TrainingError, match=r"^worker 0 was killed by SIGKILL"):
+    with pytest.raises(fp.errors.TrainingError, match=r"^worker 0 was killed by SIGKILL"):
         sleep(kill)
     assert gone(*pids, seconds=1)
     assert len(told("describes itself")) == 1
@@ -120,7 +120,7 @@ def test_trainings_in_threads_leave_each_other_alone():
 
         try:
             sleep(then, name)
-        except (fp.TrainingError, InterruptedError) as error:
+        except (fp.errors.TrainingError, InterruptedError) as error:
             errors.append(str(error))
 
     stays = threading.Thread(target=train, args=["stays"])

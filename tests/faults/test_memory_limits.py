@@ -23,7 +23,7 @@ def resident():
 before = resident()
 try:
     eval(sys.argv[1])
-except fp.MemoryBudgetError as error:
+except fp.errors.MemoryBudgetError as error:
     assert isinstance(error, MemoryError)
     print(error)
 assert resident() - before < 16 << 20
@@ -66,7 +66,7 @@ with open("/proc/self/status") as status:
 resource.setrlimit(resource.RLIMIT_AS, (used + (int(headroom) << 20),) * 2)
 try:
     eval(call)
-except (fp.MemoryBudgetError, fp.CapacityError) as error:
+except (fp.errors.MemoryBudgetError, fp.errors.CapacityError) as error:
     print(type(error).__name__, error)
 else:
     print("complete")
@@ -123,7 +123,7 @@ n = (1 << 15) + 5
 around = [np.stack([np.full(n // 2, hub), random.choice(n, n // 2, replace=False)], 1) for hub in range(2)]
 edges = np.concatenate([random.integers(0, n, (60_000, 2)), *around]).astype(np.uint32)
 graph = fp.open_graph(edges[edges[:, 0] != edges[:, 1]], num_vertices=n)
-start = fp.hash(graph, k=4, threads=1)
+start = fp.algorithms.hash(graph, k=4, threads=1)
 limit, ended = 1, []
 while ended.count("complete") < 2 and limit < 400:
     pid = os.fork()
@@ -136,7 +136,7 @@ while ended.count("complete") < 2 and limit < 400:
             eval(call)
         except MemoryError:
             os._exit(4)
-        except fp.CapacityError as error:
+        except fp.errors.CapacityError as error:
             os._exit(5 if "cannot start" in str(error) else 6)
         os._exit(0)
     status = os.waitpid(pid, 0)[1]
@@ -148,8 +148,8 @@ print(*ended, sep=", ")
 """
 
 SWEEP_CALLS = [
-    "fp.hdrf(graph, k=4, threads=2, memory_limit=10**10)",
-    "fp.two_phase(graph, k=4, threads=2, memory_limit=10**10)",
+    "fp.algorithms.hdrf(graph, k=4, threads=2, memory_limit=10**10)",
+    "fp.algorithms.two_phase(graph, k=4, threads=2, memory_limit=10**10)",
     "fp.sigma(graph, k=4, threads=2, memory_limit=10**10)",
     "fp.grem(graph, k=4, chunk=1.0, threads=2, refine=True, memory_limit=10**10)",
     "fp.multilevel(graph, k=4, threads=2, memory_limit=10**10)",

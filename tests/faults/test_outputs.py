@@ -56,7 +56,7 @@ def test_output_of_another_kind_is_refused_before_any_work(name, edges, folder):
         expected, text = FileExistsError, "not a partition directory"
     else:
         (folder / name).mkdir()
-        expected, text = (IsADirectoryError, fp.ParameterError), "[Ii]s a directory"
+        expected, text = (IsADirectoryError, fp.errors.ParameterError), "[Ii]s a directory"
     with pytest.raises(expected, match=text):
         CALLS[name](folder / name, edges)
     assert os.listdir(folder) == [name]
@@ -80,9 +80,9 @@ def test_output_that_is_the_input_is_refused_before_any_work(folder, link):
         out = folder / "other.npy"
         link(path, out)
     edges = fp.open_graph(path, num_vertices=9)
-    with pytest.raises(fp.ParameterError, match=r"out: .*npy.* is the input"):
+    with pytest.raises(fp.errors.ParameterError, match=r"out: .*npy.* is the input"):
         PART.save(out, graph=edges, progress=never)
-    with pytest.raises(fp.ParameterError, match=r"out: .*npy.* is the input"):
+    with pytest.raises(fp.errors.ParameterError, match=r"out: .*npy.* is the input"):
         fp.convert(path, out, progress=never)
     assert path.read_bytes() == before
     assert len(os.listdir(folder)) == 1 + (link is not None)
@@ -162,7 +162,7 @@ def test_command_refuses_outputs_before_any_work(graph, folder, run, monkeypatch
 
 def test_devices_are_no_outputs(folder):
     (folder / "part.npy").symlink_to("/dev/full")
-    with pytest.raises(fp.ParameterError, match=r"is a device, pipe or socket\. Name a regular file"):
+    with pytest.raises(fp.errors.ParameterError, match=r"is a device, pipe or socket\. Name a regular file"):
         PART.save(folder / "part.npy")
     assert os.listdir(folder) == ["part.npy"]
 

@@ -119,7 +119,7 @@ def test_progress_is_real(name):
     rng = np.random.default_rng(0)
     edges, seen = rng.integers(0, 50_000, (400_000, 2), dtype=np.uint32), []
     given = needed(name, 50_000)
-    getattr(fp, name)(edges, 8, progress=lambda *report: seen.append(report), **given)
+    getattr(fp.algorithms, name)(edges, 8, progress=lambda *report: seen.append(report), **given)
     reports = [report for report in seen if report[0] != "start"]
     assert reports
     assert all(0 <= done <= total and total > 0 for _, done, total in reports)

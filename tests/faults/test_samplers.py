@@ -14,7 +14,7 @@ import numpy as np, fastpart as fp
 from fastpart import _core
 
 graph, folder = sys.argv[1:]
-fp.random(graph, k=3, of="vertices").save(folder + "/parts", graph=graph)
+fp.algorithms.random(graph, k=3, of="vertices").save(folder + "/parts", graph=graph)
 topology = _core.Topology(sorted(Path(folder, "parts").glob("part-*")))
 rows = np.arange(topology.num_vertices, dtype=np.uint32)
 
@@ -72,7 +72,7 @@ child = os.fork()
 if child == 0:
     try:
         next(batches)
-    except fp.ParameterError as error:
+    except fp.errors.ParameterError as error:
         print(error)
     again = next(sampler.batches(rows, np.arange(0, 262145, 1024), ahead=3, threads=2))
     assert np.array_equal(again.n_id, first.n_id)

@@ -53,7 +53,7 @@ def fail(*started, told=lambda message: None):
         told(message)
 
     group = Supervisor()
-    with pytest.raises(fp.TrainingError) as raised, group:
+    with pytest.raises(fp.errors.TrainingError) as raised, group:
         follow(group, *started, told=listen)
     assert not heard or time.monotonic() - heard[-1] < 10
     assert not any(runs(child.group) for child in group._children)

@@ -66,14 +66,14 @@ def test_a_batch_worker_that_is_lost_is_survived(parts, order, how):
 )
 def test_another_death_ends_all(parts, text, name):
     progress, times = killing(text)
-    with pytest.raises(fp.TrainingError, match=rf"{name} was killed by SIGKILL"):
+    with pytest.raises(fp.errors.TrainingError, match=rf"{name} was killed by SIGKILL"):
         fp.train.armada(parts, progress=progress, **GIVEN)
     assert time.monotonic() - times[0] < SECONDS
 
 
 def test_the_death_of_all_batch_workers_ends_all(parts):
     progress, times = killing("batch_worker")
-    with pytest.raises(fp.TrainingError, match="batch worker 0 was killed by SIGKILL"):
+    with pytest.raises(fp.errors.TrainingError, match="batch worker 0 was killed by SIGKILL"):
         fp.train.armada(parts, progress=progress, **{**GIVEN, "batch_workers": 1})
     assert time.monotonic() - times[0] < SECONDS
 
@@ -81,7 +81,7 @@ def test_the_death_of_all_batch_workers_ends_all(parts):
 def test_an_error_of_a_batch_worker_ends_all(parts):
     file = parts / "part-00001" / "features.npy"
     np.save(file, np.load(file)[:-1])
-    with pytest.raises((fp.GraphFormatError, fp.TrainingError), match=r"features.npy"):
+    with pytest.raises((fp.errors.GraphFormatError, fp.errors.TrainingError), match=r"features.npy"):
         fp.train.armada(parts, **GIVEN)
 
 
@@ -91,7 +91,7 @@ def test_an_error_of_a_batch_worker_ends_all(parts):
 def test_a_process_that_hangs_is_named(parts, text, batch_workers):
     progress, times = killing(text, signal.SIGSTOP)
     name = "batch worker 0" if text == "batch_worker" else "receiver"
-    with pytest.raises(fp.TrainingError, match=f"{name} hangs.*stopped, as by SIGSTOP"):
+    with pytest.raises(fp.errors.TrainingError, match=f"{name} hangs.*stopped, as by SIGSTOP"):
         fp.train.armada(parts, progress=progress, timeout=4, **{**GIVEN, "batch_workers": batch_workers})
     assert time.monotonic() - times[0] < SECONDS + 2
 

@@ -49,7 +49,7 @@ def test_a_death_ends_all(parts, tmp_path, monkeypatch, victim):
             os.kill(named(command), signal.SIGKILL)
             killed.append(time.monotonic())
 
-    with pytest.raises(fp.TrainingError, match=f"(?s)^{expected}"):
+    with pytest.raises(fp.errors.TrainingError, match=f"(?s)^{expected}"):
         fp.train.distdgl(parts, epochs=100_000, samplers=int(victim == "sampler"), progress=progress)
     assert time.monotonic() - killed[0] < SECONDS
     assert len(alive) >= 4
@@ -64,7 +64,9 @@ def test_a_taken_port(parts, tmp_path, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as other:
         free, taken = machines._free_ports(1), other.getsockname()[1]
         monkeypatch.setattr(machines, "_free_ports", lambda count: [*free, taken])
-        with pytest.raises(fp.TrainingError, match=f"^the server of part 1 ended .*\n.*127.0.0.1:{taken}"):
+        with pytest.raises(
+            fp.errors.TrainingError, match=f"^the server of part 1 ended .*\n.*127.0.0.1:{taken}"
+        ):
             fp.train.distdgl(parts)
     assert traces(os.getpid(), tmp_path) == []
 

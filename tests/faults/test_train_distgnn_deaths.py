@@ -29,7 +29,7 @@ def parts(tmp_path_factory):
     features, labels = random.standard_normal((300, 8), np.float32), random.integers(0, 3, 300)
     splits = {"train": np.arange(150), "val": np.arange(150, 225), "test": np.arange(225, 300)}
     folder = tmp_path_factory.mktemp("parts") / "parts"
-    fp.hdrf(edges, k=2).save(folder, graph=edges, features=features, labels=labels, splits=splits)
+    fp.algorithms.hdrf(edges, k=2).save(folder, graph=edges, features=features, labels=labels, splits=splits)
     return folder
 
 
@@ -49,7 +49,9 @@ def killing(number, at=3):
 @pytest.mark.parametrize("given", [{"delay": 0}, {"delay": 5}, {"exchange": "never"}])
 def test_a_death_ends_all(parts, given):
     progress, times = killing(signal.SIGKILL)
-    with pytest.raises(fp.TrainingError, match=r"^worker 1 was killed by SIGKILL \(probably out of memory"):
+    with pytest.raises(
+        fp.errors.TrainingError, match=r"^worker 1 was killed by SIGKILL \(probably out of memory"
+    ):
         fp.train.distgnn(parts, **GIVEN, **given, progress=progress)
     assert time.monotonic() - times[0] < SECONDS
 
@@ -80,7 +82,7 @@ def test_the_model_of_one_process_fails(parts, tmp_path, busy):
         if busy and done == 2:
             time.sleep(2)
 
-    with pytest.raises(fp.TrainingError) as caught:
+    with pytest.raises(fp.errors.TrainingError) as caught:
         fp.train.distgnn(parts, **GIVEN, model=f"{file}:Mine", progress=progress)
     text = str(caught.value)
     assert text.startswith("worker 1 ended with exit code 1 before its work was done. The other processes")
@@ -106,7 +108,9 @@ def at_start(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("nothing_left")
 def test_a_worker_that_ends_before_it_starts(parts, at_start):
     at_start("os._exit(3)")
-    with pytest.raises(fp.TrainingError, match=r"^worker 1 ended with exit code 3 before its work was done"):
+    with pytest.raises(
+        fp.errors.TrainingError, match=r"^worker 1 ended with exit code 3 before its work was done"
+    ):
         fp.train.distgnn(parts, **GIVEN)
 
 
@@ -117,7 +121,7 @@ def test_a_worker_that_never_starts(parts, at_start, monkeypatch):
     monkeypatch.setitem(Supervisor.start.__kwdefaults__, "ready_within", 3.0)
     at_start("import time; time.sleep(1000)")
     begin = time.monotonic()
-    with pytest.raises(fp.TrainingError, match=r"^worker 0, worker 1: not ready after 3 s"):
+    with pytest.raises(fp.errors.TrainingError, match=r"^worker 0, worker 1: not ready after 3 s"):
         fp.train.distgnn(parts, **GIVEN)
     assert time.monotonic() - begin < 3 + SECONDS
 

@@ -39,7 +39,9 @@ def parts_of(tmp_path_factory):
     edges = random.integers(0, 300, (1500, 2)).astype(np.uint32)
     features, labels = random.standard_normal((300, 8), np.float32), random.integers(0, 3, 300)
     splits = {"train": np.arange(150), "val": np.arange(150, 225), "test": np.arange(225, 300)}
-    fp.hdrf(edges, k=2).save(folder / "e", graph=edges, features=features, labels=labels, splits=splits)
+    fp.algorithms.hdrf(edges, k=2).save(
+        folder / "e", graph=edges, features=features, labels=labels, splits=splits
+    )
     return lambda method: folder / "e" if method == "distgnn" else vertices
 
 
@@ -60,7 +62,7 @@ def test_a_worker_that_is_stopped_is_named(case, parts_of):
             os.kill(named("jobs.process", stopped[0]), signal.SIGSTOP)
             stopped.append(time.monotonic())
 
-    with pytest.raises(fp.TrainingError) as caught:
+    with pytest.raises(fp.errors.TrainingError) as caught:
         train(case, parts_of, progress=progress)
     rank, at = stopped
     assert f"worker {rank} hangs: the other processes waited for it" in str(caught.value)
@@ -90,6 +92,6 @@ class Mine(GraphSAGE):
 )
 def test_a_worker_that_sleeps_is_named_with_the_place(case, parts_of, mine):
     start = time.monotonic()
-    with pytest.raises(fp.TrainingError, match=r"worker 1 hangs: (.|\n)*mine.py.* in forward"):
+    with pytest.raises(fp.errors.TrainingError, match=r"worker 1 hangs: (.|\n)*mine.py.* in forward"):
         train(case, parts_of, model=mine(SLEEPER))
     assert time.monotonic() - start < 60

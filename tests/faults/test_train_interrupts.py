@@ -44,7 +44,7 @@ def parts(tmp_path):
     edges = fp.generate.planted(tmp_path / "g.bin", n=2000, m=20_000, classes=4, features=16)
     beside = {name: tmp_path / f"g.bin.{name}.npy" for name in ("features", "labels")}
     split = dict(np.load(tmp_path / "g.bin.split.npz"))
-    fp.random(edges, k=2).save(tmp_path / "parts", graph=edges, splits=split, **beside)
+    fp.algorithms.random(edges, k=2).save(tmp_path / "parts", graph=edges, splits=split, **beside)
     return tmp_path / "parts"
 
 

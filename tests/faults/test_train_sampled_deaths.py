@@ -41,7 +41,7 @@ def test_a_death_ends_all(parts, number):
             os.kill(named("jobs.process", 1), number)
             times.append(time.monotonic())
 
-    with pytest.raises(fp.TrainingError, match=rf"worker [01] was killed by {number.name}"):
+    with pytest.raises(fp.errors.TrainingError, match=rf"worker [01] was killed by {number.name}"):
         fp.train.sampled(parts, progress=progress, **GIVEN)
     assert time.monotonic() - times[0] < SECONDS
 
@@ -64,12 +64,14 @@ def test_a_worker_that_is_slow_is_waited_for(parts):
 def test_a_part_that_is_cut_off_is_named(parts):
     file = parts / "part-00001" / "indices.npy"
     file.write_bytes(file.read_bytes()[:-100])
-    with pytest.raises((fp.GraphFormatError, fp.TrainingError), match=r"part-00001/indices.npy"):
+    with pytest.raises(
+        (fp.errors.GraphFormatError, fp.errors.TrainingError), match=r"part-00001/indices.npy"
+    ):
         fp.train.sampled(parts, **GIVEN)
 
 
 def test_features_of_the_wrong_length_are_named(parts):
     file = parts / "part-00001" / "features.npy"
     np.save(file, np.load(file)[:-1])
-    with pytest.raises((fp.GraphFormatError, fp.TrainingError), match=r"features.npy"):
+    with pytest.raises((fp.errors.GraphFormatError, fp.errors.TrainingError), match=r"features.npy"):
         fp.train.sampled(parts, **GIVEN)

@@ -24,7 +24,7 @@ from .progress import Bar
 class Options(TypedDict, total=False):
     """The options of every long call. None of them changes a result. See also :func:`fastpart.config`.
 
-    There is one exception: :func:`fastpart.hep` with ``tau="fit"`` fits its ``tau`` to the memory limit.
+    There is one exception: :func:`fastpart.algorithms.hep` with ``tau="fit"`` fits its ``tau`` to the memory limit.
 
     Attributes
     ----------

@@ -38,7 +38,7 @@ _SHAPE = re.compile(r"\(((?:\s*\d+L?\s*,)*\s*(?:\d+L?)?\s*)\)")  # Python 2 wrot
 
 @contextmanager
 def damaged(file: Path, what: str) -> Iterator[None]:
-    """Turn any exception of a parser into a :class:`GraphFormatError` that names the file."""
+    """Turn any exception of a parser into a :class:`~fastpart.errors.GraphFormatError` that names the file."""
     try:
         yield
     except (FastpartError, MemoryError):

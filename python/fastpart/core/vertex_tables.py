@@ -323,7 +323,7 @@ def in_order(name: str, ids: Ids, *, numbers: bool = False) -> None:
         return
     taken = "whole numbers count the vertices from 0" if numbers else "without ids row i is that of vertex i"
     remedy = "Pass ids as a series" if numbers else "A table with a column of ids is matched by it"
-    listing = code('fp.restore(p, graph=graph)["id"] lists', "`fastpart restore` lists")
+    listing = code('fp.store.restore(p, graph=graph)["id"] lists', "`fastpart restore` lists")
     warn(
         f"{name}: the vertices of the graph have ids, but {taken}. {listing} the ids in this order. {remedy}",
         GraphWarning,

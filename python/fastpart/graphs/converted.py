@@ -100,7 +100,7 @@ def _opened(stored: Stored, named: Path | None, given: Arguments, run: RunOption
     graph = open_records(stored.folder / (_GRAPH if ingested else EDGES), given, run, stored.remedy)
     if ingested:
         back = code(
-            "fp.restore(result, graph=graph) brings",
+            "fp.store.restore(result, graph=graph) brings",
             "-o with a .parquet and --restore, or `fastpart restore`, bring",
         )
         log.info("vertices are numbered by the rank of their ids. %s results back", back)

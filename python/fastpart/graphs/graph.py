@@ -67,7 +67,7 @@ class Graph:
     relations : tuple of Relation or None
         The relations of the records, if the graph has several types or relations. Each is a range of records.
     notes : tuple of str
-        Assumptions about values that were not given. Each was a :class:`GraphWarning`.
+        Assumptions about values that were not given. Each was a :class:`~fastpart.errors.GraphWarning`.
     """
 
     def __init__(
@@ -206,7 +206,7 @@ class Graph:
         return GraphState(*known, self._weights, self._typed, self._types_checked)
 
     def check_unchanged(self) -> None:
-        """Raise :class:`EdgeFileChangedError` if the file changed since it was opened."""
+        """Raise :class:`~fastpart.errors.EdgeFileChangedError` if the file changed since it was opened."""
         self._source.check_unchanged()
 
     def identify(self, options: RunOptions | None = None) -> tuple[int, str]:

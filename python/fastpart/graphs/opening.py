@@ -61,15 +61,15 @@ def open_graph(
         given counts anywhere. "" says that there are no comments.
     relabel : bool
         The ids of a table or an array are numbers with gaps, or beyond 2^32 - 2. Vertices are then numbered by the rank
-        of their ids. This is what always happens if the ids are strings. ``fastpart.restore`` brings results back to
-        them.
+        of their ids. This is what always happens if the ids are strings. ``fastpart.store.restore`` brings
+        results back to them.
     dtype : {"u32", "u64", "i32", "i64"}, optional
         Type of the ids of a raw file. Default: the sidecar's, or u32. Without a sidecar the first bytes are checked:
         archives, u64 ids and big-endian files are refused.
     num_vertices : int, optional
         Number of vertices n. Default: that of the sidecar, or of the graph of another library. Else the largest id + 1,
         which takes one pass over the records. Isolated vertices behind the largest id are then lost, and for a raw file
-        this is a :class:`GraphWarning`.
+        this is a :class:`~fastpart.errors.GraphWarning`.
     directedness : {"undirected", "symmetric", "directed"}, optional
         Meaning of a record for training: an edge in both directions, one of the two directions of such an edge (the
         source lists both), or a directed edge. Default: that of the sidecar, or of a graph of networkx, igraph or

@@ -66,7 +66,7 @@ def expected_cut(
     --------
     >>> import numpy as np, fastpart as fp
     >>> square = np.array([[0, 1], [1, 2], [2, 3], [3, 0]])
-    >>> fp.expected_cut(square, [0, 0, 1, 1], chunk=1.0)
+    >>> fp.algorithms.expected_cut(square, [0, 0, 1, 1], chunk=1.0)
     0.5
     """
     share = parameters.share("chunk", chunk)

@@ -136,7 +136,7 @@ def document(algorithm: _core.Algorithm) -> str:
     weights = (
         "Weights of records, if the graph has any, multiply the cut."
         if algorithm.reads_weights
-        else "Weights of records are not read: each record counts once, and a :class:`GraphWarning` says so."
+        else "Weights of records are not read: each record counts once, and a warning says so."
     )
     lines = [head.rstrip(), "", weights, "", "Parameters", "----------"]
     start = _start(algorithm)
@@ -163,7 +163,7 @@ def document(algorithm: _core.Algorithm) -> str:
             "on_infeasible",
             '{"warn", "error"}',
             'If a cap cannot be kept, "warn" raises the cap as little as possible and issues a\n'
-            ':class:`CapacityWarning`. "error" raises a :class:`CapacityError`.',
+            ':class:`~fastpart.errors.CapacityWarning`. "error" raises a :class:`~fastpart.errors.CapacityError`.',
         )
     if "edges" in algorithm.of:
         lines += _entry(

@@ -106,7 +106,7 @@ class Savable:
             They must not be edges of ``graph``, all of whose edges are trained on.
         restore : path or Graph, optional
             For a ``.parquet``: the graph directory with the ids that the vertices had in tables. The file then has the
-            columns ``id`` and ``part``, as :func:`fastpart.restore` writes them.
+            columns ``id`` and ``part``, as :func:`fastpart.store.restore` writes them.
         threads, tmp_dir, progress, memory_limit
             As in :class:`fastpart.Options`.
 

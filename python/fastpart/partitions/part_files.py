@@ -37,7 +37,7 @@ _DTYPES = tuple(np.dtype(code).name for code in np.typecodes["All"] if np.dtype(
 
 
 class PartFiles:
-    """The files of a part in its folder. A damaged or missing file raises :class:`fastpart.GraphFormatError`."""
+    """The files of a part in its folder. A damaged or missing file raises :class:`fastpart.errors.GraphFormatError`."""
 
     _root: Path
     _folder: Path

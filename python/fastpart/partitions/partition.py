@@ -272,7 +272,7 @@ class Partition(Savable, Assignment):
         Returns
         -------
         matplotlib.figure.Figure
-            Notebooks show it. See :func:`fastpart.draw`.
+            Notebooks show it. See :func:`fastpart.report.draw`.
 
         Raises
         ------
@@ -296,7 +296,7 @@ class Partition(Savable, Assignment):
         return self.evaluate()
 
     def refuse_other_graph(self, n: int, m: int, checksum: str | None) -> None:
-        """Raise :class:`GraphFormatError` if this partition belongs to another graph."""
+        """Raise :class:`~fastpart.errors.GraphFormatError` if this partition belongs to another graph."""
         mine = {"n": self.num_vertices, "m": self.num_edges, "checksum": self.checksum}
         for name, value in {"n": n, "m": m, "checksum": checksum}.items():
             if value is not None and mine[name] is not None and value != mine[name]:

@@ -167,7 +167,7 @@ class Evaluation:
 
     @called_well
     def plot(self, out: StrPath | None = None) -> Figure:
-        """Plot the sizes of the parts, the cap, and the records between the parts. See :func:`fastpart.draw`."""
+        """Plot the sizes of the parts, the cap, and the records between the parts. See :func:`fastpart.report.draw`."""
         from ..report.partitions import draw
 
         return draw({f"{self.algorithm}, k = {self.k:,}": self}, out)

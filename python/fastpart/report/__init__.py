@@ -1,5 +1,16 @@
 """Tables for the terminal, plots, and the HTML report. What draws or renders is imported on first use."""
 
-from .text import MOST_ROWS, comparison_text, evaluation_text, table
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["MOST_ROWS", "comparison_text", "evaluation_text", "table"]
+if TYPE_CHECKING:
+    from .partitions import draw
+
+__all__ = ["draw"]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "draw":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .partitions import draw
+
+    return draw

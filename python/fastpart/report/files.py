@@ -36,7 +36,7 @@ _MARKDOWN = str.maketrans({each: f"\\{each}" for each in "\\|`*_<>[]"})
 
 
 def save_comparison(comparison: Comparison, out: StrPath) -> None:
-    """Write a comparison, as :meth:`fastpart.Comparison.save` documents."""
+    """Write a comparison, as :meth:`fastpart.typing.Comparison.save` documents."""
     target = output(out, FILES)
     if target.suffix == ".json":
         _core.write_file(target, comparison.to_json().encode())
@@ -47,7 +47,7 @@ def save_comparison(comparison: Comparison, out: StrPath) -> None:
 
 
 def save_evaluation(evaluation: Evaluation, out: StrPath) -> None:
-    """Write measures, as :meth:`fastpart.Evaluation.save` documents."""
+    """Write measures, as :meth:`fastpart.typing.Evaluation.save` documents."""
     target = output(out, (".json", *TABLES))
     if target.suffix == ".json":
         _core.write_file(target, evaluation.to_json().encode())

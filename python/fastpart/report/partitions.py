@@ -76,7 +76,7 @@ def draw(evaluations: Mapping[str, Evaluation], out: StrPath | None = None) -> F
     >>> import numpy as np, fastpart as fp, tempfile, pathlib
     >>> graph = np.array([[0, 1], [1, 2], [2, 3]])
     >>> picture = pathlib.Path(tempfile.mkdtemp()) / "parts.svg"
-    >>> figure = fp.draw({"path": fp.evaluate(graph, [0, 0, 1, 1])}, picture)
+    >>> figure = fp.report.draw({"path": fp.evaluate(graph, [0, 0, 1, 1])}, picture)
     """
     if not isinstance(evaluations, Mapping) or not all(
         isinstance(each, Evaluation) for each in evaluations.values()

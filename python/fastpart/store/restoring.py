@@ -130,7 +130,7 @@ def restore(
     >>> ends = {"source": {"person": "from"}, "target": {"person": "to"}}
     >>> schema = {"vertices": {"person": {}}, "relations": {"knows": {"files": edges, **ends}}}
     >>> graph = fp.ingest(schema, folder / "graph")
-    >>> fp.restore([7, 8, 9], graph=folder / "graph").rows()
+    >>> fp.store.restore([7, 8, 9], graph=folder / "graph").rows()
     [('ann', 7), ('bob', 8), ('eve', 9)]
     """
     parameters.flag("overwrite", overwrite)

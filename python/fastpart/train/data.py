@@ -521,7 +521,7 @@ class EdgeDataset(AnyDataset[EdgePartData]):
     refusal = (
         "a vertex partition. This method trains over parts of the edges. Make an edge partition with "
         + code(
-            'fastpart.hdrf, fastpart.dbh or fastpart.sigma(..., of="edges")',
+            'fastpart.algorithms.hdrf, fastpart.algorithms.dbh or fastpart.sigma(..., of="edges")',
             "`fastpart partition GRAPH --of edges -o DIR`",
         )
     )

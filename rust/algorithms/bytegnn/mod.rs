@@ -94,7 +94,7 @@ parameters! {
     /// The paper has no caps. Here a block fits into a part only if all caps are kept and all later training,
     /// validation and test vertices still fit somewhere. A block that fits nowhere is split in breadth-first
     /// order: the best part that can take its first vertex takes as many as it can, and the rest is placed as
-    /// a block. Vertices that no block reaches are placed in the end as :func:`ldg` does.
+    /// a block. Vertices that no block reaches are placed in the end as :func:`~fastpart.algorithms.ldg` does.
     ///
     /// In a directed graph a vertex samples its in-edges, so blocks hold what reaches their centre.
     ///
@@ -102,7 +102,7 @@ parameters! {
     /// --------
     /// >>> import numpy as np, fastpart as fp
     /// >>> two_triangles = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [2, 3]], dtype=np.uint32)
-    /// >>> p = fp.bytegnn(two_triangles, k=2, splits={"train": [0, 5]})
+    /// >>> p = fp.algorithms.bytegnn(two_triangles, k=2, splits={"train": [0, 5]})
     /// >>> p.assignment
     /// array([0, 0, 0, 1, 1, 1], dtype=int32)
     /// >>> p.weight_loads  # of training, validation and test vertices

@@ -121,7 +121,7 @@ parameters! {
     /// --------
     /// >>> import numpy as np, fastpart as fp
     /// >>> two_triangles = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]])
-    /// >>> part = fp.hep(two_triangles, k=2)
+    /// >>> part = fp.algorithms.hep(two_triangles, k=2)
     /// >>> fp.evaluate(two_triangles, part).summary["rf"][0]
     /// 1.0
     pub struct Hep => "hep", [Edges];

@@ -102,7 +102,7 @@ parameters_with_goal! {
         /// --------
         /// >>> import numpy as np, fastpart as fp
         /// >>> two_triangles = np.array([[0, 1], [1, 2], [2, 0], [2, 3], [3, 4], [4, 5], [5, 3]], dtype=np.uint32)
-        /// >>> start = fp.hash(two_triangles, k=2)
+        /// >>> start = fp.algorithms.hash(two_triangles, k=2)
         /// >>> p = fp.refine(two_triangles, start)
         /// >>> p.cut_ratio < start.cut_ratio, p.parameters["origin"]["algorithm"]
         /// (True, 'hash')

@@ -115,7 +115,7 @@ parameters! {
     /// --------
     /// >>> import numpy as np, fastpart as fp
     /// >>> two_triangles = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3]])
-    /// >>> fp.two_phase(two_triangles, k=2, balance=1.1).assignment
+    /// >>> fp.algorithms.two_phase(two_triangles, k=2, balance=1.1).assignment
     /// array([0, 0, 0, 1, 1, 1, 0], dtype=uint8)
     pub struct TwoPhase => "two_phase", [Edges];
     /// How a record between two parts is placed. "linear" (2PS-L) scores the parts of its ends' clusters, in

@@ -73,8 +73,8 @@ def compare(
         ``callable(graph, k)`` that returns a partition or an array (one part per vertex or per record). Or ``(label,
         partition)``, ``(label, callable)``. A callable also gets ``balance``, ``seed``, ``splits``, ``threads``,
         ``memory_limit``, ``tmp_dir`` and ``progress`` if it has parameters of these names. Default: all built-in
-        partitioners (:func:`bytegnn` with ``splits`` only), their variants (``of``, ``scoring``), and the peers that
-        are installed, also with their presets of highest quality.
+        partitioners (``bytegnn`` with ``splits`` only), their variants (``of``, ``scoring``), and the peers that are
+        installed, also with their presets of highest quality.
     labels, splits, split
         As in :func:`evaluate`, for vertex partitions. Algorithms that take ``splits`` get them, too. They are of one
         graph, so several graphs cannot have any.
@@ -93,8 +93,8 @@ def compare(
     balance : float, optional
         The bound of all algorithms and peers: the largest part over the mean, in vertices, or in records for
         partitions of edges. An algorithm with a ``balance`` of its own (``"spring:balance=1.1"``) keeps that, and a few
-        (:func:`random`, :func:`hash`, :func:`dbh`) take none. Parts above the bound are marked. None: each algorithm
-        has its own default, peers have 1.03, and nothing is marked.
+        (``random``, ``hash``, ``dbh``) take none. Parts above the bound are marked. None: each algorithm has its own
+        default, peers have 1.03, and nothing is marked.
     seed : int, optional
         The seed of all algorithms that take one.
     seeds : int or sequence of int

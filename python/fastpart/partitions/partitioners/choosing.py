@@ -103,9 +103,9 @@ def partition(
 
     Vertices are partitioned by :func:`fastpart.multilevel`, which has the lowest cut of all algorithms here. Where the
     graph does not fit in memory, its largest levels lie in temporary files. Edges are partitioned in two ways:
-    by :func:`fastpart.hep`, and by :func:`fastpart.edges_of` from a multilevel partition with even volumes. The result
-    is the partition with fewer replicas. ``chosen`` in ``parameters`` of the result says what was chosen and why. The
-    algorithm gives the same partition anywhere if it is called with the other parameters.
+    by :func:`fastpart.algorithms.hep`, and by :func:`fastpart.edges_of` from a multilevel partition with even volumes.
+    The result is the partition with fewer replicas. ``chosen`` in ``parameters`` of the result says what was chosen and
+    why. The algorithm gives the same partition anywhere if it is called with the other parameters.
 
     Parameters
     ----------
@@ -120,11 +120,11 @@ def partition(
         vertices in the parts of their neighbours, or "traffic", rows that training on mini-batches fetches from other
         parts. For edges "replication", the parts in which a vertex has edges.
     effort : {"fast", "default", "best"}
-        How much work to do. "fast" is ``multilevel(effort="fast")`` for vertices, or :func:`fastpart.refennel` in two
-        passes where the levels do not fit the memory limit, with a warning. For edges it is :func:`fastpart.hep`.
-        "default" is described above. "best" improves the partition in rounds as long as
-        they gain, and runs every other algorithm of :func:`fastpart.compare` within the same cap. The best of all is
-        the result.
+        How much work to do. "fast" is ``multilevel(effort="fast")`` for vertices, or
+        :func:`fastpart.algorithms.refennel` in two passes where the levels do not fit the memory limit, with a warning.
+        For edges it is :func:`fastpart.algorithms.hep`. "default" is described above. "best" improves the
+        partition in rounds as long as they gain, and runs every other algorithm of :func:`fastpart.compare` within the
+        same cap. The best of all is the result.
     balance : float, optional
         A ratio >= 1: no part gets more than ``ceil(balance * n / k)`` vertices, or ``ceil(balance * m / k)`` records.
         Default: 1.03 for vertices and 1.05 for edges.

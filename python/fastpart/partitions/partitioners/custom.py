@@ -117,12 +117,12 @@ def custom(
     >>> ring = np.array([[v, (v + 1) % 6] for v in range(6)])
     >>> def by_source(records):
     ...     return records[:, 0] // 3
-    >>> p = fp.custom(ring, 2, by_source, of="edges")
+    >>> p = fp.algorithms.custom(ring, 2, by_source, of="edges")
     >>> p.assignment
     array([0, 0, 0, 1, 1, 1], dtype=uint8)
     >>> fp.evaluate(ring, p).summary["rf"].item()
     1.3333333333333333
-    >>> fp.custom(ring, 2, lambda records: (records[:, 0], records[:, 0] // 3)).assignment
+    >>> fp.algorithms.custom(ring, 2, lambda records: (records[:, 0], records[:, 0] // 3)).assignment
     array([0, 0, 0, 1, 1, 1], dtype=int32)
     """
     k = parameters.parts(k)

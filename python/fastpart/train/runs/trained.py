@@ -258,7 +258,7 @@ class TrainedModel:
             has a row for each record. In a graph with types, records of the relation count from 0.
         restore : path or Graph, optional
             The graph directory with the ids that the vertices had in tables. The result is then a table of all vertices
-            or records with these ids, as :func:`fastpart.restore` makes it, and ``out`` a ``.parquet`` or a ``.csv``.
+            or records with these ids, as :func:`fastpart.store.restore` makes it, ``out`` a ``.parquet`` or ``.csv``.
         threads, tmp_dir, progress, memory_limit
             As in :class:`fastpart.Options`. Hidden layers lie in ``tmp_dir``, by default beside ``out``.
 

@@ -96,7 +96,7 @@ def distgnn(source: PartitionSource, options: DistGNNOptions) -> TrainedModel:
     >>> ring = np.array([[i, (i + 1) % 12] for i in range(12)])
     >>> labels = np.arange(12) // 6
     >>> splits = {"train": [0, 3, 6, 9], "val": [1, 7], "test": [2, 8]}
-    >>> stored = fp.hdrf(ring, k=2).save(
+    >>> stored = fp.algorithms.hdrf(ring, k=2).save(
     ...     folder, graph=ring, features=np.eye(2, dtype=np.float32)[labels], labels=labels, splits=splits
     ... )
     >>> fp.train.distgnn(folder, epochs=20).summary["test_accuracy"]

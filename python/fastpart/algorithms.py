@@ -1,0 +1,13 @@
+"""All partitioners, each under its name.
+
+Those that most users need are at the top, too: ``fastpart.multilevel`` is ``fastpart.algorithms.multilevel``.
+"""
+
+from .measures.expected import expected_cut
+from .partitions.partitioners import builtin
+from .partitions.partitioners.builtin import *  # noqa: F403
+from .partitions.partitioners.choosing import partition
+from .partitions.partitioners.custom import custom
+
+__all__ = ["custom", "expected_cut", "partition"]
+__all__ += builtin.__all__
