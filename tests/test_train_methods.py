@@ -101,7 +101,6 @@ METHOD = Method(
     over=None,
     without={"workers": "it trains in one process", "timeout": "it waits for nobody"},
     launched=False,
-    of_all_parts=True,
 )
 
 @METHOD.keywords

@@ -120,7 +120,7 @@ def _refuse_useless(
 
 
 BATCH = 1000
-"""Default number of training vertices of a part per step."""
+"""Default number of training vertices of a step."""
 
 _MOST = 2**31 - 1
 
@@ -190,10 +190,9 @@ def compare(
         As in :func:`fastpart.train.full`.
     model, hidden, layers, heads, dropout, lr, weight_decay, epochs, patience, batch_size, fanouts
         As in :func:`fastpart.train.full`, for all methods that have them. ``batch_size`` (default 1000) counts the
-        training vertices of a part per step. ``"full"``, ``"sampled"``, ``"bytegnn"`` and ``"armada"`` take k
-        times as many, so that all methods make the same number of steps. None: all at once, which means far fewer steps
-        per epoch. ``"distgnn"`` and ``"sancus"`` always make one step per epoch. To compare equal numbers of steps, use
-        ``batch_size=None``.
+        training vertices of a step of all parts together, so all methods make the same number of steps. None: all at
+        once, which means far fewer steps per epoch. ``"distgnn"`` and ``"sancus"`` always make one step per epoch. To
+        compare equal numbers of steps, use ``batch_size=None``.
 
     Returns
     -------
@@ -236,7 +235,7 @@ def compare(
     if "distdgl" in chosen:
         import_dgl()
     functions: dict[str, Callable[..., TrainedModel]] = {method: of(method).function for method in chosen}
-    given = _for_methods(functions, parts, training)
+    given = _for_methods(functions, training)
     opened = open_graph(graph, **vars(replace(run, progress=None)))
     saved = {"features": features, "labels": labels, "splits": splits, "split": split}
     _check_data(opened, saved)
@@ -313,26 +312,15 @@ def _of_types(method: str, folder: Path, trained: Options, run: RunOptions) -> d
 
 
 def _for_methods(
-    functions: Mapping[str, Callable[..., TrainedModel]], k: int, training: Mapping[str, Any]
+    functions: Mapping[str, Callable[..., TrainedModel]], training: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
-    """Return the parameters that each method takes.
-
-    Some count the vertices of all parts. They get k times the batch size, so that all make as many steps per epoch.
-    """
+    """Return the parameters that each method takes."""
     taken = {method: set(inspect.signature(function).parameters) for method, function in functions.items()}
     if useless := sorted(set(training) - set().union(*taken.values())):
         raise ParameterError(f"{useless[0]}: no method takes this parameter ({', '.join(functions)})")
-    size = training.get("batch_size", BATCH)
-    of_all = None if size is None else k * parameters.integer("batch_size", size, 1, _MOST // k)
+    given = {"batch_size": BATCH, **training}
     return {
-        method: {
-            name: value
-            for name, value in {
-                **training,
-                "batch_size": of_all if of(method).of_all_parts else size,
-            }.items()
-            if name in names
-        }
+        method: {name: value for name, value in given.items() if name in names}
         for method, names in taken.items()
     }
 

@@ -64,8 +64,6 @@ class Method:
         Parameters of other methods that it does not take, and why, or an empty text.
     compared : bool
         Whether :func:`fastpart.train.compare` knows it.
-    of_all_parts : bool
-        Whether a batch is of the vertices of all parts. Then comparisons take k times as many.
     launched : bool
         Whether processes of a launcher, such as torchrun or Ray, can be its workers.
     per_part : bool
@@ -85,7 +83,6 @@ class Method:
     defaults: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     without: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     compared: bool = True
-    of_all_parts: bool = False
     launched: bool = True
     per_part: bool = False
     function: Callable[..., Any] = field(init=False)

@@ -18,7 +18,6 @@ METHOD = Method(
     worker="fastpart.train.methods.sampled.worker:Worker",
     types=True,
     defaults={"batch_size": 1000},
-    of_all_parts=True,
 )
 
 

@@ -21,7 +21,6 @@ METHOD = Method(
     without={
         "workers": "batches are made and computed by different processes: pass batch_workers, compute_workers",
     },
-    of_all_parts=True,
 )
 
 

@@ -49,8 +49,6 @@ def distdgl(source: PartitionSource, options: DistDGLOptions) -> TrainedModel:
     seed
         With several parts, two runs with the same seed differ slightly, because trainers ask each other for neighbours
         in no fixed order.
-    batch_size
-        Here it counts those of each trainer.
     out
         With ``ip_config``, resume from the folder of machine 0.
 

@@ -140,7 +140,8 @@ class Export:
         """Return what the processes of some parts take: DGL's servers hold the parts in shared memory."""
         largest = max(map(self.size, parts)) + _SLACK
         vertices = max(self.vertices)
-        seeds = min(options.batch_size or vertices, vertices)
+        of_all = options.batch_size or vertices * len(self.vertices) * trainers
+        seeds = min(-(-of_all // (len(self.vertices) * trainers)), vertices)
         bytes_of_row = max(1, max(map(self.size, parts)) // max(vertices, 1))
         batch = BatchSize.sampled(seeds, options.fanouts, sum(self.vertices), 1 << 62).rows * bytes_of_row
         count = len(parts) * trainers

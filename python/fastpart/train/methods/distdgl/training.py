@@ -72,8 +72,9 @@ class Trainer:
         # One loader serves all epochs. A new one would make all samplers of all trainers wait for each other.
         # DGL lists them by layer: the last layer's, the first hop, comes last.
         some, all_of_them = list(options.fanouts[::-1]), [-1] * options.layers
+        mine = None if options.batch_size is None else -(-options.batch_size // dist.get_world_size())
         self._loaders = {
-            "train": self._loader("train", some, options.batch_size, shuffle=True),
+            "train": self._loader("train", some, mine, shuffle=True),
             "val": self._loader("val", all_of_them, _EVALUATION_BATCH, shuffle=False),
             "test": self._loader("test", all_of_them, _EVALUATION_BATCH, shuffle=False),
         }

@@ -22,7 +22,6 @@ METHOD = Method(
         "workers": "it trains in one process. Train with sampled, or with sdt, to have several",
         "timeout": "it trains in one process, which waits for no other",
     },
-    of_all_parts=True,
     launched=False,
 )
 

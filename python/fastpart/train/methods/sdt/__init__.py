@@ -47,7 +47,7 @@ def sdt(source: PartitionSource, options: SDTOptions) -> TrainedModel:
     memory_per_worker : int or str, optional
         Memory of a worker, in bytes or as "4G". Two thirds of it are left for the computation.
     batch_size
-        Here it counts those of each part.
+        Each part takes an equal share of it.
     out
         New parts are stored there, too.
 

@@ -8,8 +8,8 @@ ignores halos. Here the number increases until the largest part with its halo fi
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 from ....core.options import RunOptions
 from ....errors import MemoryBudgetError, arg
@@ -138,9 +138,19 @@ def _bytes_of_new(dataset: Dataset, k: int, run: RunOptions) -> list[int]:
     return [_bytes(vertices, volume, vertices * width) for vertices, volume in columns]
 
 
+SomeOptions = TypeVar("SomeOptions", bound=Options)
+
+
+def of_a_part(options: SomeOptions, dataset: Dataset) -> SomeOptions:
+    """Return the options with the batch size of a part, an equal share of that of all parts."""
+    if options.batch_size is None:
+        return options
+    return replace(options, batch_size=-(-options.batch_size // dataset.partition.k))
+
+
 def needs(dataset: Dataset, options: Options, workers: int) -> list[Need]:
     """Return what each worker takes: one part with its halo at a time, and what training over it computes."""
-    task, parts = dataset.task, dataset.partition.parts
+    task, parts, options = dataset.task, dataset.partition.parts, of_a_part(options, dataset)
     largest = max(_training_bytes(dataset, options, index) for index in range(len(parts)))
     halo = "more parts, or a partition with a lower cut"
     return [

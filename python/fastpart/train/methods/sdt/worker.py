@@ -25,6 +25,7 @@ from ...method_options import SDTOptions
 from ...models.scores import unscored
 from ...ranks import Clock, barrier, copy_from_first, device, of_all, rank, total, world_size
 from .averaging import Mean, PartState, moments_of, named, put_moments, put_weights, weights_of
+from .sizing import of_a_part
 
 LOADING = "loading"
 """The timed step of reading a part."""
@@ -82,7 +83,7 @@ class Worker:
     open = Dataset
 
     def __init__(self, dataset: Dataset, options: SDTOptions, place: Place, state: dict[str, Any]) -> None:
-        self._dataset, self._options = dataset, options
+        self._dataset, self._options = dataset, of_a_part(options, dataset)
         self._clock = Clock()
         self._parts = Parts(dataset, rank(), world_size(), self._clock)
         self.learner = Learner(dataset.task, options, {}, device())
