@@ -1,6 +1,6 @@
 """All partitioners, each under its name.
 
-Those that most users need are at the top, too: ``fastpart.multilevel`` is ``fastpart.algorithms.multilevel``.
+Partitioners that most users need are also at the top: ``fastpart.multilevel`` is ``fastpart.algorithms.multilevel``.
 """
 
 from .measures.expected import expected_cut

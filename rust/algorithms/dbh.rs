@@ -35,9 +35,9 @@ parameters! {
     /// -----
     /// Source: Xie, Yan, Li, Zhang, "Distributed Power-law Graph Computing: Theoretical and Empirical
     /// Analysis", NIPS 2014, section 3. The part is ``splitmix64(v ^ seed) % k`` for the end v of lower
-    /// degree, as :func:`~fastpart.algorithms.hash` gives it. The paper leaves open which of two ends of the same degree is v.
-    /// Here it is the one with the lower id. Loops are placed after all other records, each in the least
-    /// loaded part that holds its vertex.
+    /// degree, as :func:`~fastpart.algorithms.hash` gives it. The paper leaves open which of two ends of the
+    /// same degree is v. Here it is the one with the lower id. Loops are placed after all other records, each
+    /// in the least loaded part that holds its vertex.
     ///
     /// Examples
     /// --------

@@ -35,8 +35,8 @@ named! {
 named! {
     /// Partition the vertices with LDG in several passes.
     ///
-    /// Works as :func:`~fastpart.algorithms.ldg`. From the second pass on, the parts begin empty again, and a neighbour that this
-    /// pass has not placed counts for the part that the pass before gave it.
+    /// Works as :func:`~fastpart.algorithms.ldg`. From the second pass on, the parts begin empty again, and a
+    /// neighbour that this pass has not placed counts for the part that the pass before gave it.
     ///
     /// Notes
     /// -----

@@ -94,7 +94,7 @@ parameters! {
     /// The paper has no caps. Here a block fits into a part only if all caps are kept and all later training,
     /// validation and test vertices still fit somewhere. A block that fits nowhere is split in breadth-first
     /// order: the best part that can take its first vertex takes as many as it can, and the rest is placed as
-    /// a block. Vertices that no block reaches are placed in the end as :func:`~fastpart.algorithms.ldg` does.
+    /// a block. Vertices that no block reaches are placed in the end as by LDG.
     ///
     /// In a directed graph a vertex samples its in-edges, so blocks hold what reaches their centre.
     ///
