@@ -59,8 +59,19 @@ def setup(app):
         if exception is None and app.builder.name == "html":
             (Path(app.outdir) / "llms.txt").write_text(llms.text(Path(app.srcdir)))
 
+    def find(app, env, node, shown):
+        """Docstrings name functions and classes without the module of the package that has them."""
+        domain = env.get_domain("py")
+        for module in ("fastpart", "fastpart.algorithms", "fastpart.typing", "fastpart.store"):
+            target = f"{module}.{node['reftarget']}"
+            at = env, node["refdoc"], app.builder, node["reftype"], target, node, shown
+            if node.get("refdomain") == "py" and (found := domain.resolve_xref(*at)) is not None:
+                return found
+        return None
+
     def read(_, name, source):
         source[0] = GENERATED.get(name, str)(source[0])
 
     app.connect("build-finished", write)
     app.connect("source-read", read)
+    app.connect("missing-reference", find)
