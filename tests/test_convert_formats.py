@@ -71,13 +71,12 @@ def test_shuffled_records_are_the_same_records(tmp_path_factory, graph, drop_loo
     assert later.num_vertices == mixed[0].num_vertices == kept.num_vertices
 
 
-def test_seeds_differ_and_none_is_0(tmp_path):
+def test_seeds_differ(tmp_path):
     source = raw(tmp_path / "g.bin", [[v, v + 1] for v in range(100)])
     orders = {
-        seed: pairs(fp.convert(source, tmp_path / "out.bin", shuffle=True, seed=seed))
-        for seed in (0, None, 1)
+        seed: pairs(fp.convert(source, tmp_path / "out.bin", shuffle=True, seed=seed)) for seed in (0, 1)
     }
-    assert orders[0] == orders[None] != orders[1]
+    assert orders[0] != orders[1]
     assert orders[0] != sorted(orders[0])
 
 

@@ -337,7 +337,7 @@ def test_series_of_text_are_classes(graph):
 )
 def test_rows_without_ids_are_taken_in_order_with_a_note(graph, tmp_path, given, n):
     with pytest.warns(
-        fp.errors.GraphWarning, match=r'fp\.restore\(p, graph=graph\)\["id"\] lists the ids'
+        fp.errors.GraphWarning, match=r'fp\.store\.restore\(p, graph=graph\)\["id"\] lists the ids'
     ) as warned:
         saved(graph, tmp_path, **given)
     assert len([each for each in warned if "have ids" in str(each.message)]) == n

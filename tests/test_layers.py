@@ -126,7 +126,8 @@ driver, worker
 """,
     "train.methods.sdt": """
 averaging, regroup
-sizing, worker
+sizing
+worker
 driver
 """,
     "train.jobs": """

@@ -78,6 +78,7 @@ def test_warnings_point_at_the_call():
 RUST, PYTHON = Path(__file__).parents[1] / "rust", Path(fp.__file__).parent
 
 CHOSEN = {
+    "__init__.py",  # some are at the top
     "partitions/partitioners/candidates.py",  # what `partition` chooses from
     "train/comparing.py",  # what trainings are compared over
     "train/methods/sdt/regroup.py",

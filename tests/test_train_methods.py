@@ -16,6 +16,7 @@ from fastpart.train import options, registry
 from fastpart.train.registry import METHODS, of
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("name", METHODS)
 def test_what_users_call_is_the_function_whatever_is_imported(name):
     pytest.importorskip("torch")

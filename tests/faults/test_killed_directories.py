@@ -159,7 +159,7 @@ def dying(function, at):
         return function(*args)
     return call
 
-p = fp.update(target, grown, moves=0, balance=1.1)
+p = fp.update(grown, target, moves=0, balance=1.1)
 for at in (1, 2, 7):
     child = os.fork()
     if child == 0:

@@ -21,7 +21,7 @@ if child == 0:
     fp.VertexPartition(np.arange(n) * 4 // n, 4).save(base, graph=ring)
     os._exit(0)
 assert os.waitpid(child, 0)[1] == 0
-updated = [fp.update(base, graph, moves=0, balance=1.1) for graph in graphs]
+updated = [fp.update(graph, base, moves=0, balance=1.1) for graph in graphs]
 shutil.rmtree(base)
 
 def save(turn):

@@ -155,8 +155,8 @@ SWEEP_CALLS = [
     "fp.multilevel(graph, k=4, threads=2, memory_limit=10**10)",
     "fp.multilevel(graph, k=4, threads=12)",
     "fp.multilevel(graph, k=1000, threads=2, path='two_levels', effort='fast', memory_limit=10**10)",
-    "fp.refine(start, threads=2, rounds=1, objective='halo', memory_limit=10**10)",
-    "fp.update(start, graph, threads=2, memory_limit=10**10)",
+    "fp.refine(graph, start, threads=2, rounds=1, objective='halo', memory_limit=10**10)",
+    "fp.update(graph, start, threads=2, memory_limit=10**10)",
 ]
 
 

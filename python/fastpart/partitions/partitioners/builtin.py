@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +182,9 @@ def _function(algorithm: _core.Algorithm) -> Callable[..., Partition]:
         except TypeError as error:
             raise TypeError(f"{algorithm.name}() {error}") from None
         bound.apply_defaults()
+        if isinstance(bound.arguments["graph"], Partition) and algorithm.name in SUCCESSORS:
+            example = f"{algorithm.name}(graph, partition)"  # it once was the other way round
+            raise TypeError(f"{algorithm.name}() takes the graph first, as in {example}")
         return _run(algorithm, bound.arguments)
 
     function.__name__ = function.__qualname__ = algorithm.name
@@ -196,20 +198,6 @@ PARTITIONERS: dict[str, Callable[..., Partition]] = {
 }
 """Every partitioner of the core by its name."""
 
-
-def _graph_first(function: Callable[..., Partition]) -> Callable[..., Partition]:
-    """Return the function that says so where its first argument is a partition, as it once was."""
-
-    @wraps(function)
-    def call(*args: Any, **given: Any) -> Partition:
-        if args and isinstance(args[0], Partition):
-            name = function.__name__
-            raise TypeError(f"{name}() takes the graph first, as in {name}(graph, partition)")
-        return function(*args, **given)
-
-    return call
-
-
-_SUCCEEDING = {name: _graph_first(_function(algorithm)) for name, algorithm in SUCCESSORS.items()}
+_SUCCEEDING = {name: _function(algorithm) for name, algorithm in SUCCESSORS.items()}
 globals().update(PARTITIONERS | _SUCCEEDING)
 __all__ = [*_SUCCEEDING, *PARTITIONERS]
