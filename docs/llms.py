@@ -39,13 +39,15 @@ def text(docs: Path) -> str:
 
 def functions() -> Iterator[tuple[str, str]]:
     """Yield each public function with the names of its parameters, and the first line of its docs. Needs torch."""
-    for module in (fp, fp.datasets, fp.generate, fp.train, fp.export):
+    seen = set()
+    for module in (fp, fp.algorithms, fp.datasets, fp.generate, fp.train, fp.export):
         place = module.__name__.replace("fastpart", "fp")
         for name in sorted(module.__all__):
             value = getattr(module, name)
-            if inspect.isroutine(value):
+            if inspect.isroutine(value) and value not in seen:
+                seen.add(value)
                 names = [each for each in inspect.signature(value).parameters if each not in OF_ALL]
-                line = re.sub(r":\w+:(`[^`]*`)", r"\1", inspect.getdoc(value).partition("\n")[0])
+                line = re.sub(r":\w+:`~?([^`]*)`", r"`\1`", inspect.getdoc(value).partition("\n")[0])
                 yield f"{place}.{name}({', '.join(names)})", line
 
 

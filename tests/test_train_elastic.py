@@ -71,7 +71,7 @@ TRAININGS = {
         {**SMALL, "model": "rgcn", "fanouts": [3, 3], "batch_size": 15},
         (7, 7),
     ),
-    "sdt": ("sdt", lambda folder: planted(folder, k=PARTS), {**SMALL, "batch_size": 20}, (9, 9)),
+    "sdt": ("sdt", lambda folder: planted(folder, k=PARTS), {**SMALL, "batch_size": 20 * PARTS}, (9, 9)),
     "links": ("links", of_links, {**SMALL, "batch_size": 600, "embeddings": 4}, (5, 5)),
     "embeddings": ("embeddings", of_facts, {**EXACT, "width": 8, "batch_size": 50}, (8, 8)),
 }

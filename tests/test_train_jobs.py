@@ -298,7 +298,7 @@ def test_every_option_is_in_the_signature_with_its_default(method):
     function = getattr(fp.train, method)
     known = inspect.signature(function).parameters
     assert [parameter.kind for parameter in known.values()].count(inspect.Parameter.VAR_KEYWORD) == 0
-    whole_graph, typed = method in ("distgnn", "sancus"), method in ("sampled", "bytegnn", "armada", "sdt")
+    whole_graph, typed = method in ("distgnn", "sancus"), method in ("full", "sampled", "armada", "sdt")
     for name, each in parameters_of(Options, {}).items():
         default = each.default
         if (whole_graph and name in ("batch_size", "fanouts")) or (name == "target" and not typed):

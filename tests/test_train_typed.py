@@ -283,7 +283,7 @@ def test_a_comparison_shows_halo_and_traffic_of_each_type(tmp_path):
         types = p.evaluate().types
         assert [row[f"halo_rf_{each}"] for each in types["type"]] == types["halo_rf"].to_list()
         p.save(tmp_path / name, graph=graph, **given)
-        traffic = fp.predict_traffic(tmp_path / name, how["fanouts"], 40, cache=0).types
+        traffic = fp.predict_traffic(tmp_path / name, how["fanouts"], 20, cache=0).types
         assert [row[f"remote_rows_{each}"] for each in types["type"]] == [
             round(rows, 1) for rows in traffic["remote_rows"]
         ]

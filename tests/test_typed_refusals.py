@@ -43,7 +43,7 @@ def test_refused_by_name(stored, tmp_path, name):
     [
         (
             lambda p, out: fp.train.full(p.folder, out=out / "run"),
-            r"source: .* holds a graph with types. Train over it with fastpart.train.sampled",
+            r"source: .* have no features, and learned rows are kept by the workers of a partition",
         ),
         (
             lambda p, out: fp.train.sampled(p.folder, out=out / "run", workers=1),
