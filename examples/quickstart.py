@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 
 import fastpart as fp
-from fastpart.report import table
+from fastpart.report.text import table
 
 ROOT = Path(__file__).parents[1]
 SHIPPED = ROOT / "python" / "fastpart" / "datasets"
