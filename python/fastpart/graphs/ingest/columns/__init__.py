@@ -11,6 +11,7 @@ The table of vertices has one row per vertex, up to those that are left out. A v
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -87,7 +88,7 @@ _ROWS = 1 << 16
 """Rows that are written at a time, at most."""
 
 
-class _Columns:
+class _Columns(ABC):
     """The columns of a table, for the ``count`` vertices or records that it describes.
 
     ``wanted`` tells whether the schema asks for any. The calls are, in this order: :meth:`survey` of each file,
@@ -250,9 +251,9 @@ class _Columns:
         self._standardise(folder, arrays.get("states"), None if self._split is None else states)
         return self._close(folder, told, found, surveys)
 
+    @abstractmethod
     def _complete(self, arrays: dict[str, Array]) -> dict[str, Any]:
         """Write what no row of the table says. Return what is known of it."""
-        raise NotImplementedError
 
     def _split_states(self, folder: Path, arrays: dict[str, Array]) -> Array:
         """Return the states with the splits of all items. Shares are of those that have a row, and a label."""
