@@ -2,32 +2,56 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack, overload
 
 from ...core import parameters
 from ...core.options import Options, run_options, with_options
 from ...core.outputs import Owner
 from ...core.parameters import StrPath
+from ...errors import ParameterError, arg
 from ..graph import Graph, open_directory
 from ..graph_directory import GraphDirectory
 from .catalog import open_catalog
 from .documents import read_schema
+from .problems import Problems
 from .stages.job import Job
 
-__all__ = ["ingest"]
+__all__ = ["Problems", "ingest"]
 
 
-@with_options
+@overload
 def ingest(
     schema: Any,
     out: StrPath,
     *,
+    check: Literal[False] = False,
     vocabulary: StrPath | Graph | None = None,
     restart: bool = False,
     overwrite: bool = False,
     shards: int | None = None,
     **options: Unpack[Options],
-) -> Graph:
+) -> Graph: ...
+@overload
+def ingest(
+    schema: Any,
+    out: None = None,
+    *,
+    check: Literal[True],
+    vocabulary: StrPath | Graph | None = None,
+    **options: Unpack[Options],
+) -> Problems: ...
+@with_options
+def ingest(
+    schema: Any,
+    out: StrPath | None = None,
+    *,
+    check: bool = False,
+    vocabulary: StrPath | Graph | None = None,
+    restart: bool = False,
+    overwrite: bool = False,
+    shards: int | None = None,
+    **options: Unpack[Options],
+) -> Graph | Problems:
     """Make a graph directory of tables whose ids are text, bytes or any whole numbers.
 
     Parameters
@@ -36,8 +60,10 @@ def ingest(
         What the tables hold: a .yaml, .toml or .json file, or a dict with the same keys, whose ``files`` may also be
         frames of Polars, pandas and Arrow. Also a configuration of GraphStorm. The reference of ingest has all keys.
     out : path
-        The graph directory to write. An earlier one is replaced at the end, if the new one has all kinds of data that
-        it has. Any other folder is refused.
+        The graph directory to write, unless ``check``. An earlier one is replaced at the end, if the new one has all
+        kinds of data that it has. Any other folder is refused.
+    check : bool
+        Write nothing, and list all that would be refused: every table is read as for a graph, in a temporary folder.
     vocabulary : path or Graph, optional
         A graph directory of an earlier ingest. Its values of categories keep their columns and codes, and its names of
         classes theirs. Other values of categories count as unknown. New classes get the codes behind. Default: all
@@ -55,8 +81,9 @@ def ingest(
 
     Returns
     -------
-    Graph
-        The graph, opened. Its ``directory`` is ``out``.
+    Graph or Problems
+        The graph, opened. Its ``directory`` is ``out``. With ``check`` the problems: ``len(found)`` is 0 if the ingest
+        runs, ``print(found)`` lists them with rows and remedies, and ``found.to_frame()`` is a frame of them.
 
     Raises
     ------
@@ -117,9 +144,17 @@ def ingest(
     >>> pl.read_parquet(folder / "graph/ids/user.parquet")["id"].to_list()
     ['ann', 'bob', 'eve']
     """
-    target = parameters.path("out", out)
     run = run_options(**options)
     earlier = None if vocabulary is None else GraphDirectory.of(vocabulary, "vocabulary").vocabularies()
+    if parameters.flag("check", check):
+        if out is not None:
+            raise ParameterError(f"out: a check writes nothing. Leave it out, or {arg('check')}")
+        from .checking import check as checked
+
+        return checked(*read_schema(schema), run, earlier)
+    if out is None:
+        raise ParameterError(f"out: name the folder of the graph, or pass {arg('check', True)}")
+    target = parameters.path("out", out)
     catalog = open_catalog(*read_schema(schema), run, earlier)
     if shards is not None:
         shards = parameters.integer("shards", shards, 1, 10_000)

@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ....core.frames import pl
 from ....core.options import RunOptions
 from ....errors import CapacityError
+from ..problems import attempted
 from ..schema import Column, Key, Relation, Schema, Vertices
 from ..tables import IdKind as IdKind
 from ..tables import TableReader, open_table
@@ -42,6 +44,8 @@ class VertexTable:
     """Its columns of features. Globs are resolved."""
     vocabulary: Vocabulary | None = None
     """The values of its columns of categories and classes in an earlier ingest. None: there is none."""
+    sure: bool = True
+    """Whether its ids have one kind. False only in a check, which has noted why."""
 
 
 @dataclass(frozen=True)
@@ -90,10 +94,9 @@ def open_catalog(
     CapacityError
         More than 2^32 - 2 vertices.
     """
+    how = root, options.tmp_dir, options.memory_limit
     declared = {
-        name: open_table(
-            f"vertices.{name}", entry.files, entry.format, root, options.tmp_dir, options.memory_limit
-        )
+        name: attempted(f"vertices.{name}", open_table, f"vertices.{name}", entry.files, entry.format, *how)
         for name, entry in sorted(schema.vertices.items())
         if entry.files is not None
     }
@@ -102,10 +105,11 @@ def open_catalog(
         schema.relations.items(), key=lambda item: item[0] == "*"
     ):  # whose names come last
         place = f"relations.{name}"
-        reader = open_table(place, entry.files, entry.format, root, options.tmp_dir, options.memory_limit)
-        table = _relation(place, name, entry, reader)
-        for part in _parts(place, table, related, options.tmp_dir) if name == "*" else [table]:
-            related[part.name] = part
+        reader = attempted(place, open_table, place, entry.files, entry.format, *how)
+        if reader is None or (table := attempted(place, _relation, place, name, entry, reader)) is None:
+            continue
+        parts = attempted(place, _parts, place, table, related, options.tmp_dir) if name == "*" else [table]
+        related |= {part.name: part for part in parts or ()}
     related = dict(sorted(related.items()))
     vertices = {
         name: _type(name, entry, declared.get(name), related)
@@ -117,16 +121,17 @@ def open_catalog(
         related = {
             name: replace(each, vocabulary=of_relations.get(name, {})) for name, each in related.items()
         }
-    _check_rows(vertices)
+    attempted("vertices", _check_rows, vertices)
     return Catalog(schema, root, vertices, related)
 
 
-def _relation(place: str, name: str, entry: Relation, reader: TableReader) -> RelationTable:
+def _relation(place: str, name: str, entry: Relation, reader: TableReader) -> RelationTable | None:
     (source, from_), (target, to) = *entry.source.items(), *entry.target.items()
     columns = (key_of(from_).column, key_of(to).column)
-    requirements.check_relation(place, entry, reader, columns)
-    features = requirements.features_of(place, entry, reader, columns)
-    return RelationTable(name, entry, reader, source, target, columns, features)
+    if not reader.files or (usable := requirements.check_relation(place, entry, reader, columns)) is None:
+        return None  # in a check
+    features = requirements.features_of(place, usable, reader, columns)
+    return RelationTable(name, usable, reader, source, target, columns, features)
 
 
 def _parts(
@@ -152,7 +157,10 @@ def _type(
     if reader is not None and entry.id is not None:
         key = key_of(entry.id)
         column = key.column
-        requirements.check_vertices(f"vertices.{name}", entry, reader, column)
+        usable = requirements.check_vertices(f"vertices.{name}", entry, reader, column)
+        reader = reader if usable is not None and reader.files else None
+        entry = usable or entry
+    if reader is not None and column is not None:
         features = requirements.features_of(f"vertices.{name}", entry, reader, (column,))
         uses.append(Use(f"vertices.{name}.id", reader.files, key))
     seen = set()
@@ -167,8 +175,9 @@ def _type(
                 seen.add(place)
                 added = reader is None or relation.entry.missing == "add"
                 uses.append(Use(place, relation.reader.files, key_of(ids[name]), added))
-    kind, dtype = kind_of(name, uses)
-    return VertexTable(name, entry, reader, column, kind, dtype, features)
+    found = kind_of(name, uses)
+    kind, dtype = found or ("string", pl.String())
+    return VertexTable(name, entry, reader, column, kind, dtype, features, sure=found is not None)
 
 
 def key_of(key: str | Key) -> Key:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -14,6 +14,7 @@ from ....core.frames import pl
 from ....core.notes import log
 from ....core.parameters import meant, shown
 from ....errors import GraphFormatError
+from ..problems import attempted, refuse
 from ..schema import Column, Key, Relation, Table, Vertices
 from ..tables import IdKind, TableReader, dtype_of
 from ..tables.tablefiles import TableFile
@@ -43,23 +44,33 @@ class _Seen:
         return f"column {self.use.key.column!r} of {shown(self.file.path)} ({self.use.place}) is {self.dtype}"
 
 
-def kind_of(name: str, uses: Sequence[Use]) -> tuple[IdKind, Any]:
+def kind_of(name: str, uses: Sequence[Use]) -> tuple[IdKind, Any] | None:
     """Return how the ids of a type are compared, and the Polars type in which they go back.
+
+    A check gets None if there is no one kind.
 
     Raises
     ------
     GraphFormatError
         Two of its columns have ids that cannot be equal. The text names both, and the remedy.
     """
-    seen = [each for use in uses for file in use.files if (each := _seen(name, use, file)) is not None]
+    seen: list[_Seen] = []
+    refused = False
+    for use in uses:
+        for file in use.files:
+            each = attempted(file.path, _seen, name, use, file)
+            refused |= each is None and file.dtypes[use.key.column] != pl.Null
+            seen += [] if each is None else [each]
     if not seen:
-        return "string", pl.String()
+        return None if refused else ("string", pl.String())
     first = seen[0]
     for other in seen[1:]:
         if other.family != first.family:
-            raise GraphFormatError(
-                f"ids of {name!r} differ in type: {first}, but {other}. {_remedy(first, other)}"
-            )
+            error = f"ids of {name!r} differ in type: {first}, but {other}. {_remedy(first, other)}"
+            refuse(other.file.path, GraphFormatError(error))
+            refused = True
+    if refused:
+        return None
     if first.family != "int":
         return first.family, dtype_of(first.family)()
     types = [each.dtype for each in seen if each.dtype.is_integer()]
@@ -120,24 +131,33 @@ _OF_CATEGORIES = ("code", "embedding", "onehot")
 """Forms of columns of categories."""
 
 
-def check_vertices(place: str, entry: Vertices, reader: TableReader, id_column: str) -> None:
-    """Refuse a table of vertices that lacks a column, or has one of no use."""
-    _require(f"{place}.id", reader, id_column)
-    _check_columns(place, entry, reader)
+def check_vertices(place: str, entry: Vertices, reader: TableReader, id_column: str) -> Vertices | None:
+    """Refuse a table of vertices that lacks a column, or has one of no use.
+
+    A check gets the entry without such columns, and None if that of the ids is one.
+    """
+    usable = _usable(place, entry, reader)
+    return usable if _require(f"{place}.id", reader, id_column) else None
 
 
-def check_relation(place: str, entry: Relation, reader: TableReader, ends: tuple[str, str]) -> None:
-    """Refuse a table of records that lacks a column, or has one of no use."""
+def check_relation(
+    place: str, entry: Relation, reader: TableReader, ends: tuple[str, str]
+) -> Relation | None:
+    """Refuse a table of records that lacks a column, or has one of no use.
+
+    A check gets the entry without such columns, and None if one of the ids, or of the relations, is such.
+    """
     if ends[0] == ends[1]:
         raise GraphFormatError(f"{place}: source and target are the same column, {ends[0]!r}")
-    for end, column in zip(("source", "target"), ends, strict=True):
+    found = [
         _require(f"{place}.{end}", reader, column)
-    _check_columns(place, entry, reader)
-    if entry.weight is not None:
-        _check(f"{place}.weight", reader, entry.weight, _is_number, "numbers")
+        for end, column in zip(("source", "target"), ends, strict=True)
+    ]
     if entry.relation is not None:
         what = "text or whole numbers"
-        _check(f"{place}.relation", reader, entry.relation, _is_name, what)
+        found.append(_check(f"{place}.relation", reader, entry.relation, _is_name, what))
+    usable = _usable(place, entry, reader)
+    return usable if all(found) else None
 
 
 def features_of(place: str, entry: Table, reader: TableReader, ids: Sequence[str]) -> tuple[Column, ...]:
@@ -151,17 +171,22 @@ def features_of(place: str, entry: Table, reader: TableReader, ids: Sequence[str
     found: dict[str, Column] = {}
     for number, feature in enumerate(entry.features):
         where = f"{place}.features[{number}]"
-        for column in _matching(where, feature, reader, others):
+        for column in attempted(where, _matching, where, feature, reader, others) or ():
             if column.column in found:
-                raise GraphFormatError(f"{where}: the column {column.column!r} is there twice")
-            _check_feature(where, known := _known(where, column), reader)
-            if known.as_ in _OF_CATEGORIES and known.column == entry.label:
-                raise GraphFormatError(
-                    f"{where}: column {known.column!r} is the label, which a network would read as a feature. Leave it "
-                    "out here"
-                )
-            found[column.column] = known
+                refuse(where, GraphFormatError(f"{where}: the column {column.column!r} is there twice"))
+            elif (known := attempted(where, _checked_feature, where, column, entry, reader)) is not None:
+                found[column.column] = known
     return tuple(found.values())
+
+
+def _checked_feature(where: str, column: Column, entry: Table, reader: TableReader) -> Column | None:
+    if not _check_feature(where, known := _known(where, column), reader):
+        return None
+    if known.as_ in _OF_CATEGORIES and known.column == entry.label:
+        raise GraphFormatError(
+            f"{where}: column {known.column!r} is the label, which a network would read as a feature. Leave it out here"
+        )
+    return known
 
 
 def _matching(where: str, feature: str | Column, reader: TableReader, others: set[Any]) -> list[Column]:
@@ -196,7 +221,7 @@ def _known(where: str, column: Column) -> Column:
     return msgspec.structs.replace(column, as_="code")
 
 
-def _check_feature(where: str, column: Column, reader: TableReader) -> None:
+def _check_feature(where: str, column: Column, reader: TableReader) -> bool:
     name = column.column
     if column.dim and column.as_ != "embedding":
         raise GraphFormatError(f"{where}.dim: it is for `as: embedding`. Leave it out")
@@ -205,7 +230,7 @@ def _check_feature(where: str, column: Column, reader: TableReader) -> None:
         what = (
             f"categories (text, whole numbers, dates, false and true{', or lists of them' if lists else ''})"
         )
-        _check(where, reader, name, _is_onehot if lists else _is_category, what)
+        usable = _check(where, reader, name, _is_onehot if lists else _is_category, what)
         if column.as_ == "embedding" and where.startswith("relations."):
             raise GraphFormatError(
                 f"{where}: `as: embedding` is for vertices. Models read the features of edges as numbers. Use `as: "
@@ -213,49 +238,65 @@ def _check_feature(where: str, column: Column, reader: TableReader) -> None:
             )
         if column.standardise:
             raise GraphFormatError(f"{where}: categories have no mean. Leave `standardise` out")
-        return
+        return usable
     if isinstance(column.fill, str):
         raise GraphFormatError(f"{where}.fill: {column.fill!r} is no number")
     if column.as_ == "days":
         what = "dates or time stamps. Numbers are features as they are: leave `as` out"
-        _check(where, reader, name, _is_date, what)
-        return
+        return _check(where, reader, name, _is_date, what)
     remedy = (
         f"numbers or lists of numbers. For text, say `{{column: {name}, as: onehot}}`, for dates "
         f"`{{column: {name}, as: days}}`"
     )
-    _check(where, reader, name, _is_vector, remedy)
+    if not _check(where, reader, name, _is_vector, remedy):
+        return False
     widths = {_width(file.dtypes[name]) for file in reader.files} - {None}
     if len(widths) > 1:
         raise GraphFormatError(f"{where}: column {name!r} has lists of {sorted(map(str, widths))} numbers")
+    return True
 
 
-def _check_columns(place: str, entry: Table, reader: TableReader) -> None:
-    if entry.time is not None:
-        _check(f"{place}.time", reader, entry.time, _is_time, "whole numbers, dates or time stamps")
-    if entry.label is not None:
-        what = "classes (whole numbers, text), numbers, or lists of numbers"
-        _check(f"{place}.label", reader, entry.label, _is_label, what)
-    if isinstance(entry.split, str):
-        _check(f"{place}.split", reader, entry.split, _is_text, "text: train, val or test")
+_Entry = TypeVar("_Entry", bound=Table)
 
 
-def _check(place: str, reader: TableReader, column: str, fits: Callable[[Any], bool], what: str) -> None:
+def _usable(place: str, entry: _Entry, reader: TableReader) -> _Entry:
+    """Refuse columns that are missing or of no use. In a check, return the entry without them."""
+    uses: dict[str, tuple[Callable[[Any], bool], str]] = {
+        "time": (_is_time, "whole numbers, dates or time stamps"),
+        "label": (_is_label, "classes (whole numbers, text), numbers, or lists of numbers"),
+        "split": (_is_text, "text: train, val or test"),
+        "weight": (_is_number, "numbers"),
+    }
+    for key, (fits, what) in uses.items():
+        column = getattr(entry, key, None)
+        if isinstance(column, str) and not _check(f"{place}.{key}", reader, column, fits, what):
+            entry = msgspec.structs.replace(entry, **{key: None})
+    return entry
+
+
+def _check(place: str, reader: TableReader, column: str, fits: Callable[[Any], bool], what: str) -> bool:
     """Refuse a column that is missing in a file, or of another type. In text tables, values are checked later."""
-    _require(place, reader, column)
+    if not _require(place, reader, column):
+        return False
+    usable = True
     for number, file in enumerate(reader.files):
         dtype = file.dtypes[column]
         if dtype != pl.Null and not (fits(dtype) or (dtype == pl.String and reader.is_text(number))):
-            raise GraphFormatError(
-                f"{place}: column {column!r} of {shown(file.path)} is {dtype}. Expected {what}"
-            )
+            error = f"{place}: column {column!r} of {shown(file.path)} is {dtype}. Expected {what}"
+            refuse(file.path, GraphFormatError(error))
+            usable = False
+    return usable
 
 
-def _require(place: str, reader: TableReader, column: str) -> None:
+def _require(place: str, reader: TableReader, column: str) -> bool:
+    there = True
     for number, file in enumerate(reader.files):
         if column not in file.dtypes:
             has = _columns(file, column, reader.is_text(number))
-            raise GraphFormatError(f"{place}: {shown(file.path)} has no column {column!r}. {has}")
+            error = f"{place}: {shown(file.path)} has no column {column!r}. {has}"
+            refuse(file.path, GraphFormatError(error))
+            there = False
+    return there
 
 
 def _columns(file: TableFile, column: str, text: bool) -> str:

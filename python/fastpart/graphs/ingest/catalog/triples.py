@@ -20,6 +20,7 @@ from ....core.notes import log
 from ....core.parameters import one_line, shown
 from ....errors import CapacityError, GraphFormatError
 from ...tables import write_table
+from ..problems import refuse_rows
 from ..schema import Relation
 from ..tables import BATCH, TableReader
 from ..tables.formats import Copy, Source
@@ -82,13 +83,22 @@ def _count(
     for batch in reader.batches(number, [column]):
         values = batch[column].cast(pl.String)
         if nulls == "error" and values.null_count():
-            at = reader.place(number, row + (values.is_null().arg_max() or 0))
-            raise GraphFormatError(
-                f"{at}: column {column!r} names no relation. Correct it, or say `nulls: drop` in {place}"
+            rows = [row + each for each in values.is_null().arg_true().to_list()]
+            refuse_rows(
+                reader, number, column, rows, partial(_nameless, reader, number, column, place, rows), ""
             )
         for value, count in values.drop_nulls().value_counts().iter_rows():
             counts[value] = counts.get(value, 0) + count
         row += len(batch)
+
+
+def _nameless(
+    reader: TableReader, number: int, column: str, place: str, rows: Sequence[int], each: int
+) -> GraphFormatError:
+    at = reader.place(number, rows[each])
+    return GraphFormatError(
+        f"{at}: column {column!r} names no relation. Correct it, or say `nulls: drop` in {place}"
+    )
 
 
 def _names(values: Sequence[str]) -> dict[str, str]:

@@ -409,8 +409,8 @@ def _filled(
         wrong = np.zeros(len(piece.frame), np.bool_)
         wrong[rows[missing]] = True
     _refuse_missing(piece, feature, wrong, "unknown")
-    assert feature.fill is not None
-    return np.where(missing, found.code(_text_of(feature.fill)), codes)
+    fill = 0 if feature.fill is None else found.code(_text_of(feature.fill))
+    return np.where(missing, fill, codes)
 
 
 def _days(piece: Piece, feature: Feature, unit: str) -> Array:
@@ -421,7 +421,7 @@ def _days(piece: Piece, feature: Feature, unit: str) -> Array:
     days = numbers / _DAY.get(unit, 1)
     if missing.any():
         _refuse_missing(piece, feature, missing, "0")
-        days[missing] = feature.fill
+        days[missing] = feature.fill or 0
     return days
 
 
@@ -434,7 +434,7 @@ def _numbers(piece: Piece, feature: Feature, width: int, dtype: np.dtype[Any]) -
         numbers, missing = lists(piece, feature.column, width, dtype)
     if missing.any():
         _refuse_missing(piece, feature, np.asarray(missing.any(axis=1)), "0")
-        numbers = np.where(missing, np.asarray(feature.fill, dtype), numbers)
+        numbers = np.where(missing, np.asarray(feature.fill or 0, dtype), numbers)
     return numbers
 
 

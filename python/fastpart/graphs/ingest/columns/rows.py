@@ -19,6 +19,7 @@ from ....core.frames import pl
 from ....core.parameters import regular
 from ....core.parsing import mapped
 from ....errors import GraphFormatError, arg
+from ..problems import refuse_rows
 from ..tables import TableFile, TableReader
 
 
@@ -176,11 +177,18 @@ class Piece:
         row = self.reader.place(self.number, int(self.rows[int(place)]))
         return GraphFormatError(f"{row}, column {column!r}: {what}")
 
-    def refuse(self, wrong: Mask, column: str, what: Callable[[int], str]) -> None:
-        """Refuse the first of the rows that are wrong. ``what`` says why, for a place in this piece."""
-        if wrong.any():
-            place = int(wrong.argmax())
-            raise self.refusal(column, place, what(place))
+    def refuse(self, wrong: Mask, column: str, what: Callable[[int], str], kind: Any = None) -> None:
+        """Refuse the first of the rows that are wrong. ``what`` says why, for a place in this piece.
+
+        In a check all rows are. ``kind`` tells refusals of a column apart. Default: the code of ``what``.
+        """
+        places = np.flatnonzero(wrong)
+        rows = self.rows[places].tolist()
+
+        def error(each: int) -> GraphFormatError:
+            return self.refusal(column, places[each], what(int(places[each])))
+
+        refuse_rows(self.reader, self.number, column, rows, error, kind or what.__code__)
 
 
 def pieces(
@@ -239,19 +247,22 @@ def lists(piece: Piece, column: str, width: int, dtype: np.dtype[Any]) -> tuple[
         given = given.arr.to_list()
     known = given.is_not_null().to_numpy()
     lengths = given.list.len().fill_null(0).to_numpy()
+    wrong = known & (lengths != width)
     piece.refuse(
-        known & (lengths != width),
+        wrong,
         column,
         lambda place: (
             f"a list of {lengths[place]}, where others hold {width}. Write all with the same length"
         ),
     )
+    known &= ~wrong
     numbers, missing = np.zeros((len(given), width), dtype), np.ones((len(given), width), np.bool_)
     if known.any():
         places = np.flatnonzero(known)
         flat = given.filter(pl.Series(known)).explode()
         values, absent = _converted(piece, column, flat, dtype, lambda place: int(places[place // width]))
         numbers[known], missing[known] = values.reshape(-1, width), absent.reshape(-1, width)
+    missing[wrong] = False
     return numbers, missing
 
 
@@ -262,14 +273,14 @@ def _converted(
     values = given
     if is_text(given.dtype):
         values = given.cast(pl.String).cast(pl.Float64, strict=False)
-        _refuse_first(
+        _refuse_values(
             piece,
             column,
             (values.is_null() & given.is_not_null()).to_numpy(),
             row_of,
             lambda place: f"{given[place]!r} is no number. Text becomes a feature by as: onehot",
         )
-    missing = values.is_null()
+    missing = given.is_null()
     if values.dtype.is_float():
         missing |= values.is_nan().fill_null(False)
     if not values.dtype.is_float() and values.dtype != pl.Int8:
@@ -278,7 +289,7 @@ def _converted(
     with np.errstate(over="ignore"):
         numbers = exact.astype(dtype, copy=False)
     if dtype.kind == "f" and exact.dtype.kind == "f":
-        _refuse_first(
+        _refuse_values(
             piece,
             column,
             np.isinf(numbers) & np.isfinite(exact),
@@ -288,9 +299,11 @@ def _converted(
     return numbers, missing.to_numpy()
 
 
-def _refuse_first(
+def _refuse_values(
     piece: Piece, column: str, wrong: Mask, row_of: Callable[[int], int], what: Callable[[int], str]
 ) -> None:
-    if wrong.any():
-        place = int(wrong.argmax())
-        raise piece.refusal(column, row_of(place), what(place))
+    """Refuse the rows of some values. A list has several."""
+    values = {row_of(int(place)): int(place) for place in np.flatnonzero(wrong)[::-1]}
+    rows = np.zeros(len(piece.rows), np.bool_)
+    rows[[*values]] = True
+    piece.refuse(rows, column, lambda row: what(values[row]), what.__code__)

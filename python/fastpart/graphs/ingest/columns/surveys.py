@@ -18,6 +18,7 @@ from ....core.frames import pl
 from ....core.notes import log
 from ....core.parameters import one_line
 from ....errors import CapacityError, GraphFormatError
+from ..problems import refuse_rows
 from ..tables import TableReader
 from .rows import Array, Piece, blocks, is_text, kind_in_files, only
 
@@ -168,12 +169,18 @@ class TextTimes:
         wrong = {kind: parsed(values, kind).is_null() & values.is_not_null() for kind in self._kinds}
         self._kinds = [kind for kind in self._kinds if not wrong[kind].any()]
         if not self._kinds:
-            place = max(each.arg_max() or 0 for each in wrong.values())
-            raise GraphFormatError(
-                f"{self._reader.place(self._number, self._rows + place)}, column {self.column!r}: {values[place]!r} is "
-                "no time, or not written like those before it. Write whole numbers, dates (2024-12-31), or time stamps "
-                "(2024-12-31 23:59:59)"
-            )
+            usual = min(wrong, key=lambda kind: wrong[kind].sum())
+            places, self._kinds = wrong[usual].arg_true().to_list(), [usual]
+
+            def error(each: int) -> GraphFormatError:
+                at = self._reader.place(self._number, self._rows + places[each])
+                return GraphFormatError(
+                    f"{at}, column {self.column!r}: {values[places[each]]!r} is no time, or not written like those "
+                    "before it. Write whole numbers, dates (2024-12-31), or time stamps (2024-12-31 23:59:59)"
+                )
+
+            rows = [self._rows + place for place in places]
+            refuse_rows(self._reader, self._number, self.column, rows, error)
         self._any |= values.null_count() < len(values)
         self._rows += len(values)
 

@@ -12,6 +12,7 @@ from ....core.notes import log
 from ....errors import CapacityError, GraphFormatError
 from ...tables import write_table
 from ..catalog import RelationTable, VertexTable
+from ..problems import attempted, checking, refuse_rows
 from ..tables import TableReader
 from .job import Job, NumberedType, place
 
@@ -32,8 +33,10 @@ def number_types(job: Job) -> dict[str, NumberedType]:
     numbered: dict[str, NumberedType] = {}
     first = 0
     for name, table in job.catalog.vertices.items():
-        numbered[name] = _number(job, table, first)
-        first += numbered[name].n
+        if (found := attempted(f"vertices.{name}", _number, job, table, first)) is None:
+            continue  # in a check
+        numbered[name] = found
+        first += found.n
         if first > _MOST:
             raise CapacityError(f"there are more than {_MOST:,} vertices of all types")
     return numbered
@@ -67,7 +70,7 @@ def _sort(job: Job, table: VertexTable) -> Iterator[dict[str, Any]]:
                 ):
                     null = sorter.push(frame, 0, each.first + row - each.start)
                     if null is not None:
-                        raise _null_id(table, table.reader, each.file, row + null)
+                        _refuse_nulls(table, table.reader, each.file, row, frame[table.id_column])
                     row += len(frame)
             done = _finish(job, sorter, "sort", f"{table.name}/{unit.name}")
         job.advance("sort ids", unit.bytes)
@@ -142,7 +145,7 @@ def _merge(
     # Sorted ids hardly shrink further by zstd, which took as long as the merge.
     write_table(ids, schema, _batches(table, numbering, first), compression="lz4")
     if numbering.duplicate is not None:
-        raise _duplicate(table, *numbering.duplicate)
+        raise duplicate_id(table, *numbering.duplicate)
     facts = {"n": 0, "buckets": buckets, "blanks": numbering.blanks, "rows": rows is not None}
     facts["n"] = numbering.finish()
     if facts["blanks"]:
@@ -157,7 +160,8 @@ def _merge(
 
 def _rows_wanted(table: VertexTable) -> bool:
     entry = table.entry
-    return bool(entry.features or entry.label or entry.split or entry.time)
+    # A check finds in the rows which ids come twice.
+    return bool(entry.features or entry.label or entry.split or entry.time) or checking()
 
 
 def _batches(table: VertexTable, numbering: _core.Numbering, first: int) -> Iterator[pl.DataFrame]:
@@ -171,13 +175,21 @@ def _batches(table: VertexTable, numbering: _core.Numbering, first: int) -> Iter
         at += count
 
 
-def _null_id(table: VertexTable, reader: TableReader, file: int, row: int) -> GraphFormatError:
-    return GraphFormatError(
-        f"{reader.place(file, row)}: column {table.id_column!r}: the id is null. Every row of {table.name!r} needs one"
-    )
+def _refuse_nulls(table: VertexTable, reader: TableReader, file: int, first: int, ids: pl.Series) -> None:
+    """Refuse ids that are null. The first of all has row ``first`` of the file."""
+    rows = [first + row for row in ids.is_null().arg_true().to_list()]
+
+    def error(each: int) -> GraphFormatError:
+        return GraphFormatError(
+            f"{reader.place(file, rows[each])}: column {ids.name!r}: the id is null. Every row of {table.name!r} needs "
+            "one. Write it, or remove the row"
+        )
+
+    refuse_rows(reader, file, ids.name, rows, error)
 
 
-def _duplicate(table: VertexTable, id: str, *rows: int) -> GraphFormatError:
+def duplicate_id(table: VertexTable, id: str, *rows: int) -> GraphFormatError:
+    """Return the refusal of two rows with one id."""
     assert table.reader is not None
     where = " and in ".join(place(table.reader, row) for row in rows)
     return GraphFormatError(

@@ -16,6 +16,7 @@ from ....core.system import allocate
 from ....errors import GraphFormatError
 from ..catalog import RelationTable
 from ..columns.rows import replacing
+from ..problems import attempted
 from .ids import PER_ID
 from .job import Job, NumberedType, Slice, Unit, blocks, groups_of, place
 from .work_folder import hash_of
@@ -71,13 +72,16 @@ def write_records(job: Job, types: Mapping[str, NumberedType]) -> list[Records]:
         _create(edges, sum(rows.values()) * RECORD)
     written: list[Records] = []
     for relation in job.catalog.relations.values():
+        if not {relation.source, relation.target} <= types.keys():
+            continue  # in a check that refused their ids
         first = written[-1].first + written[-1].m if written else 0
         sides = types[relation.source], types[relation.target]
         drops = relation.entry.missing == "drop" or relation.entry.nulls == "drop"
         at_once = not drops and all(len(side.keys) == 1 for side in sides)
         writer = (_Lookup if at_once else _Join)(job, relation, sides, edges, first)
-        written.append(writer.write())
-    whole = written[-1].first + written[-1].m
+        if (found := attempted(f"relations.{relation.name}", writer.write)) is not None:
+            written.append(found)
+    whole = written[-1].first + written[-1].m if written else 0
     if edges.stat().st_size != whole * RECORD:
         os.truncate(edges, whole * RECORD)
     return written
@@ -92,6 +96,21 @@ def _create(edges: Path, size: int) -> None:
         except OSError as error:
             partial.unlink()
             raise OSError(error.errno, os.strerror(error.errno or 0), str(edges)) from None
+
+
+def null_end(relation: RelationTable, at: str) -> GraphFormatError:
+    """Return the refusal of a record without an id."""
+    return GraphFormatError(
+        f"{at}: an id is null. Remove the row, or say `nulls: drop` for {relation.name!r} in the schema"
+    )
+
+
+def unknown_end(relation: RelationTable, at: str, column: str, id: Any, type_: str) -> str:
+    """Return why a record is refused one of whose ids no table declares, and the remedy."""
+    return (
+        f"{at}: {column!r} is {id.hex() if isinstance(id, bytes) else repr(id)}, which is no id of {type_!r}. Say "
+        f"`missing: drop` or `missing: add` for {relation.name!r} in the schema"
+    )
 
 
 class _Writer:
@@ -124,10 +143,7 @@ class _Writer:
             for frame in self.frames(each):
                 null = push(frame)
                 if null is not None:
-                    raise GraphFormatError(
-                        f"{self.at(row + null)}: an id is null. Remove the row, or say `nulls: drop` for "
-                        f"{self.relation.name!r} in the schema"
-                    )
+                    raise null_end(self.relation, self.at(row + null))
                 row += len(frame)
         self.job.advance("read records", unit.bytes)
 
@@ -143,7 +159,7 @@ class _Writer:
         """Return the refusal of records whose ends no table declares. The first is in this row."""
         side = 0 if source else 1
         column, type_ = self.relation.columns[side], self.sides[side].name
-        id = "?"
+        id: Any = "?"
         for unit in self.units:
             for each in unit.slices:
                 if each.first <= row < each.first + each.rows:
@@ -151,12 +167,10 @@ class _Writer:
                     (frame,) = self.relation.reader.ids(
                         each.file, [column], [self.kinds[side]], start, start + 1
                     )
-                    value = frame.item()
-                    id = value.hex() if isinstance(value, bytes) else repr(value)
+                    id = frame.item()
         return GraphFormatError(
             f"{self.relation.name}: {count:,} record{'s name' if count != 1 else ' names'} a vertex that no table "
-            f"declares. The first is in {self.at(row)}: {column!r} is {id}, which is no id of {type_!r}. Say `missing: "
-            f"drop` or `missing: add` for {self.relation.name!r} in the schema"
+            f"declares. The first is in {unknown_end(self.relation, self.at(row), column, id, type_)}"
         )
 
 

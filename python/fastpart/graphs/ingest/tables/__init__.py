@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +14,7 @@ from ....core.frames import before_polars_threads, pl
 from ....core.parameters import one_line, shown
 from ....core.row_groups import refuse_large
 from ....errors import EdgeFileChangedError, GraphFormatError
+from ..problems import attempted, refuse_rows
 from ..schema import Format
 from .formats import Source, source_of
 from .listing import URL, Found, find, unchanged
@@ -31,8 +31,11 @@ _AT_ONCE = 8
 class TableReader:
     """A table of a schema: its files in the order of their rows, which is that of their paths."""
 
-    def __init__(self, files: Sequence[TableFile], memory_limit: int | None = None) -> None:
-        self.files, self._memory_limit = tuple(files), memory_limit
+    def __init__(
+        self, files: Sequence[TableFile], memory_limit: int | None = None, whole: bool = True
+    ) -> None:
+        self.files, self._memory_limit, self.whole = tuple(files), memory_limit, whole
+        """``whole``: no file of the table is left out. In a check, those that are refused are."""
         self.sources: tuple[Source, ...] = tuple(
             each.source or source_of(Found(each.path, each.bytes, each.mark), None, None) for each in files
         )
@@ -102,19 +105,37 @@ class TableReader:
             cast = []
             for column, kind in zip(batch.get_columns(), kinds, strict=True):
                 ids = cast_ids(column, kind)
-                if isinstance(ids, Refusal):
-                    raise GraphFormatError(f"{self.place(number, first + ids.row)}: {ids.reason}")
+                if ids.null_count() > column.null_count():
+                    wrong = (ids.is_null() & column.is_not_null()).arg_true().to_list()
+                    self._refuse_ids(number, column, kind, first, wrong)
                 cast.append(ids)
             first += len(batch)
             yield batch.with_columns(cast)
 
+    def _refuse_ids(
+        self, number: int, column: pl.Series, kind: IdKind, first: int, wrong: Sequence[int]
+    ) -> None:
+        """Refuse ids that have no value of their kind. Row ``first`` is the first one of the column."""
+        rows = [first + row for row in wrong]
+
+        def error(each: int) -> GraphFormatError:
+            return GraphFormatError(f"{self.place(number, rows[each])}: {_reason(column, wrong[each], kind)}")
+
+        refuse_rows(self, number, column.name, rows, error)
+
     def place(self, number: int, row: int) -> str:
         """Return the file and the row (from 0), or the line (from 1) of a text file, as messages show it."""
+        return self.places(number, [row])[0]
+
+    def places(self, number: int, rows: Sequence[int]) -> list[str]:
+        """Return the places of several rows."""
         source = self.sources[number]
         if source.place is not None:
-            return source.place(row)
-        at = f"row {row}" if source.line is None else f"line {source.line(row)}"
-        return f"{shown(self.files[number].path)}: {at}"
+            return [source.place(row) for row in rows]
+        file = shown(self.files[number].path)
+        if source.lines is None:
+            return [f"{file}: row {row}" for row in rows]
+        return [f"{file}: line {line}" for line in source.lines(rows)]
 
     def _require_unchanged(self, number: int) -> None:
         file = self.files[number]
@@ -164,8 +185,9 @@ def open_table(
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             opened = list(pool.map(lambda each: open_file(each, format, tmp_dir, memory_limit), found))
     else:
-        opened = [open_file(each, format, tmp_dir, memory_limit) for each in found]
-    return TableReader(opened, memory_limit)
+        tried = [attempted(each.path, open_file, each, format, tmp_dir, memory_limit) for each in found]
+        opened = [each for each in tried if each is not None]
+    return TableReader(opened, memory_limit, whole=len(opened) == len(found))
 
 
 def _changed(path: str) -> EdgeFileChangedError:
@@ -179,48 +201,35 @@ IdKind = Literal["signed", "unsigned", "string", "binary"]
 _RANGES = {"signed": "-2^63 to 2^63 - 1", "unsigned": "0 to 2^64 - 1"}
 
 
-@dataclass(frozen=True)
-class Refusal:
-    """The first id of a column that has no value of its kind."""
-
-    row: int
-    reason: str
-
-
 def dtype_of(kind: IdKind) -> Any:
     """Return the Polars type of ids of a kind."""
     return {"signed": pl.Int64, "unsigned": pl.UInt64, "string": pl.String, "binary": pl.Binary}[kind]
 
 
-def cast_ids(column: pl.Series, kind: IdKind) -> pl.Series | Refusal:
-    """Return the ids of a column. Nulls stay. An id that has no value of this kind is refused."""
+def cast_ids(column: pl.Series, kind: IdKind) -> pl.Series:
+    """Return the ids of a column. Nulls stay. An id that has no value of this kind becomes null."""
     wanted = dtype_of(kind)
     if column.dtype == wanted:
         return column
     if column.dtype == pl.Binary and kind == "string":
-        return _decoded(column)
-    ids = column.cast(wanted, strict=False)
-    if ids.null_count() == column.null_count():
-        return ids
-    row = (ids.is_null() & column.is_not_null()).arg_max() or 0
-    return Refusal(row, _reason(column, row, kind))
+        with suppress(pl.exceptions.ComputeError):  # Polars does not say which bytes are not UTF-8
+            return column.cast(pl.String)
+        return pl.Series(column.name, [_decoded(value) for value in column], pl.String)
+    return column.cast(wanted, strict=False)
 
 
-def _decoded(column: pl.Series) -> pl.Series | Refusal:
-    """Return bytes as text. Polars does not say which of them are not UTF-8."""
-    with suppress(pl.exceptions.ComputeError):
-        return column.cast(pl.String)
-    for row, value in enumerate(column):
-        try:
-            (value or b"").decode()
-        except UnicodeDecodeError:
-            at = f"column {column.name!r}: the bytes {value[:40].hex()}"
-            return Refusal(row, f"{at} are not UTF-8. Leave out `as: string`, since bytes are ids, too")
-    raise AssertionError("unreachable")
+def _decoded(value: bytes | None) -> str | None:
+    try:
+        return None if value is None else value.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def _reason(column: pl.Series, row: int, kind: IdKind) -> str:
     value = column[row]
+    if column.dtype == pl.Binary:
+        at = f"column {column.name!r}: the bytes {value[:40].hex()}"
+        return f"{at} are not UTF-8. Leave out `as: string`, since bytes are ids, too"
     at = f"column {column.name!r}: {one_line(repr(value), 80)}"
     if column.dtype == pl.String:
         if value.removeprefix("-").isdecimal():

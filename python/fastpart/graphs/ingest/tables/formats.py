@@ -10,7 +10,7 @@ import shutil
 import tempfile
 import weakref
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from lzma import LZMAError
@@ -60,13 +60,16 @@ def header(path: str, csv_format: Csv, separator: str) -> list[str]:
         return next((list(record) for record in _reader(lines, csv_format, separator) if record), [])
 
 
-def line_of(path: str, row: int, csv_format: Csv, separator: str) -> int:
-    """Return the line, from 1, on which a row begins."""
+def lines_of(path: str, rows: Sequence[int], csv_format: Csv, separator: str) -> list[int]:
+    """Return the lines, from 1, on which some rows begin."""
+    found: dict[int, int] = {}
     with opened(path) as lines:
         for number, line, _ in _records(lines, csv_format, separator):
-            if number == row:
-                return line
-    return row + 1 + csv_format.header
+            if number in rows:
+                found[number] = line
+                if len(found) == len(set(rows)):
+                    break
+    return [found.get(row, row + 1 + csv_format.header) for row in rows]
 
 
 def fault(path: str, csv_format: Csv, separator: str) -> str | None:
@@ -177,8 +180,8 @@ class Source:
     """Says what is wrong with a file that could not be read."""
     check: Callable[[], str | None] = lambda: None
     """Says what is wrong with a file that Polars reads without an error, or that would fill memory."""
-    line: Callable[[int], int] | None = None
-    """The line on which a row begins. None: rows are counted from 0."""
+    lines: Callable[[Sequence[int]], list[int]] | None = None
+    """The lines on which rows begin. None: rows are counted from 0."""
     place: Callable[[int], str] | None = None
     """Says where a row of a copy comes from. None: it is no copy."""
     text: bool = False
@@ -280,18 +283,18 @@ def _text(shown_path: str, path: str, csv_format: Csv, keep: Any) -> Source:
     separator = csv_format.separator or SEPARATORS.get(_suffix(shown_path)[0], ",")
     local = not URL.match(path) and not path.lower().endswith(".zst")
 
-    def line(row: int) -> int:
+    def lines(rows: Sequence[int]) -> list[int]:
         with suppress(Exception):
             if local:
-                return line_of(path, row, csv_format, separator)
-        return row + 1 + csv_format.header
+                return lines_of(path, rows, csv_format, separator)
+        return [row + 1 + csv_format.header for row in rows]
 
     return Source(
         "a text table in UTF-8",
         lambda: scan(path, csv_format, separator),
         lambda: fault(path, csv_format, separator) if local else None,
         lambda: misfit(path, csv_format, separator, local),
-        line,
+        lines,
         text=True,
         divisible=False,
         keep=keep,
