@@ -14,12 +14,13 @@ from .. import _core, store
 from .. import generate as generators
 from ..core.notes import log
 from ..core.parameters import TABLES, in_folder, output, shown, sized
-from ..errors import ParameterError
+from ..errors import GraphFormatError, ParameterError
 from ..generate.tables import MARKER as LAKE
 from ..graphs import conversion_cache
 from ..graphs.convert import convert as convert_file
 from ..graphs.graph import Graph
 from ..graphs.graph_directory import GraphDirectory
+from ..graphs.ingest.problems import Problems
 from ..graphs.opening import open_graph
 from ..graphs.sidecars import Sidecar
 from ..graphs.splits import split_edges as split_graph_edges
@@ -73,10 +74,13 @@ def ingest(call: Call) -> None:
         _refuse_others(call, {"schema", "out", "guess", "quiet", "debug", "json"}, "leave it out, or --guess")
         _print_guess(call)
         return
-    if call["out"] is None:
-        raise ParameterError("-o: name the folder of the graph")
     from ..graphs.ingest import ingest as ingest_tables
 
+    if call["check"]:
+        _print_problems(call, ingest_tables(**call.of("ingest")))
+        return
+    if call["out"] is None:
+        raise ParameterError("-o: name the folder of the graph")
     graph = ingest_tables(**call.of("ingest"))
     described = GraphDirectory(Path(call["out"])).content
     facts = {"out": call["out"], "n": graph.num_vertices, "m": graph.num_edges}
@@ -92,6 +96,18 @@ def ingest(call: Call) -> None:
         )
     described.pop("schema")
     call.tell(facts | described, "\n".join(lines))
+
+
+def _print_problems(call: Call, found: Problems) -> None:
+    """Print what a check has found. Problems are an error."""
+    if call["json"] or not found:
+        call.tell({"problems": found.to_frame().to_dicts()}, found)
+    else:
+        print("\n".join(map(str, found)))
+    if found:
+        raise GraphFormatError(
+            f"{shown(call['schema'])}: {len(found):,} problem{'s' if len(found) > 1 else ''}"
+        )
 
 
 def _print_guess(call: Call) -> None:

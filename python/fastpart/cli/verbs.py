@@ -257,6 +257,7 @@ _VERBS: dict[str, Verb | Family] = {
             "schema": "A .yaml, .toml or .json that says what the tables hold. With --guess, a folder of tables."
         },
         "ingest --guess lake/ -o schema.yaml    # to look over\n"
+        "ingest schema.yaml --check             # lists all problems, writes nothing\n"
         "ingest schema.yaml -o graph/           # the same command goes on after a kill\n"
         "ingest schema.yaml -o graph/ --restart --memory-limit 2G",
         (

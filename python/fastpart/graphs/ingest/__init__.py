@@ -147,8 +147,9 @@ def ingest(
     run = run_options(**options)
     earlier = None if vocabulary is None else GraphDirectory.of(vocabulary, "vocabulary").vocabularies()
     if parameters.flag("check", check):
-        if out is not None:
-            raise ParameterError(f"out: a check writes nothing. Leave it out, or {arg('check')}")
+        writing = {"out": out, "restart": restart, "overwrite": overwrite, "shards": shards}
+        for name in (name for name, value in writing.items() if value):
+            raise ParameterError(f"{name}: a check writes nothing. Leave it out, or {arg('check')}")
         from .checking import check as checked
 
         return checked(*read_schema(schema), run, earlier)
