@@ -352,7 +352,7 @@ def lakes(draw):
     many = draw(st.integers(0, 5))
 
     def column(size, right, *wrong):
-        of = st.sampled_from(right) if draw(st.booleans()) else st.sampled_from([*right, *wrong])
+        of = st.sampled_from(right if draw(st.integers(0, 5)) else [*right, *wrong])
         return draw(st.lists(of, min_size=size, max_size=size))
 
     ids = (

@@ -20,9 +20,12 @@ from ....core.parameters import path as checked_path
 from ....errors import ParameterError
 from ..schema import Column, Csv, Entry, Format, Key, Rates, Relation, Schema, Table, Vertices
 from ..tables.listing import joined
-from . import graphstorm, yamls
+from . import folders, graphstorm, yamls
 
 SUFFIXES = (".yaml", ".yml", ".toml", ".json")
+
+_DGL = ("meta.yaml", "meta.yml")
+"""Files that tell what a CSVDataset of DGL holds."""
 
 _VERSION = 1
 
@@ -46,7 +49,8 @@ def read_schema(source: Any) -> tuple[Schema, str]:
     Parameters
     ----------
     source : path, mapping or Schema
-        A .yaml, .yml, .toml or .json file, also one of GraphStorm, or what such a file holds.
+        A .yaml, .yml, .toml or .json file, also one of GraphStorm or DGL, or what such a file holds. A dataset of OGB
+        or DGL, or an export of neo4j.
 
     Raises
     ------
@@ -64,6 +68,16 @@ def read_schema(source: Any) -> tuple[Schema, str]:
     if not isinstance(source, str | bytes | os.PathLike):
         raise TypeError(f"schema: expected a path or a dict, got {type(source).__name__}")
     file = checked_path("schema", source)
+    if file.is_dir() and (meta := next(filter(Path.is_file, map(file.joinpath, _DGL)), None)):
+        file = meta
+    if file.is_dir() or file.name.lower().endswith((".csv", ".csv.gz")):
+        if (content := folders.translated(file)) is not None:
+            return _schema(content, str(file))
+        if file.is_dir():
+            raise ParameterError(
+                f"schema: {shown(file)} is no dataset of OGB or DGL, and no export of neo4j. `fastpart ingest --guess "
+                f"{shown(file)} -o schema.yaml` writes a schema for a folder of tables"
+            )
     if file.suffix.lower() not in SUFFIXES:
         raise ParameterError(f"schema: {shown(file)} does not end with one of {', '.join(SUFFIXES)}")
     with _naming(shown(file)):
@@ -100,6 +114,8 @@ def _schema(content: Any, folder: str) -> tuple[Schema, str]:
         raise ParameterError(f"expected the keys `vertices` and `relations`, got {_kind(content)}")
     if graphstorm.recognised(content):
         content = graphstorm.translated(content)
+    elif folders.is_dgl(content):
+        content = folders.dgl_translated(content, folder)
     top = dict(content)
     version = top.pop("fastpart", _VERSION)
     if version != _VERSION or isinstance(version, bool):

@@ -6,12 +6,11 @@ beyond that belong to the training.
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from ....errors import ParameterError
+from .folders import Triple, name_of, names_of
 
 _CATEGORIES = ("to_categorical", "categorical", "multi-categorical")
 
@@ -29,18 +28,19 @@ def translated(content: Mapping[str, Any]) -> dict[str, Any]:
     graph = content.get("graph", content)
     vertices: dict[str, Any] = {}
     for place, node in _listed(graph, "nodes"):
-        name = _name(_of(node, place, "node_type", "type"))
+        name = name_of(_of(node, place, "node_type", "type"))
         entry = _table(node, place) | {"id": _of(node, place, "node_id_col", "column")}
         if name in vertices:
             raise ParameterError(f"{place}: the type {name!r} has two entries. Put the files into one")
         vertices[name] = entry | _labels(node, place)
-    edges = [(place, edge, *_triple(edge, place)) for place, edge in _listed(graph, "edges")]
-    times = Counter(relation for _, _, _, relation, _ in edges)
+    edges = [(place, edge, _triple(edge, place)) for place, edge in _listed(graph, "edges")]
+    names = names_of(triple for _, _, triple in edges)
     relations: dict[str, Any] = {}
-    for place, edge, source, relation, target in edges:
+    for place, edge, triple in edges:
+        source, _, target = triple
         vertices.setdefault(source, {})
         vertices.setdefault(target, {})
-        name = relation if times[relation] == 1 else f"{source}-{relation}-{target}"
+        name = names[triple]
         from_, to = _ends(edge, place)
         ends = {"source": {source: from_}, "target": {target: to}}
         relations[name] = _table(edge, place) | ends | _labels(edge, place)
@@ -62,15 +62,15 @@ def _of(entry: Mapping[str, Any], place: str, *keys: str) -> Any:
     raise ParameterError(f"{place}: {' or '.join(map(repr, keys))} is missing")
 
 
-def _triple(edge: Mapping[str, Any], place: str) -> tuple[str, str, str]:
+def _triple(edge: Mapping[str, Any], place: str) -> Triple:
     relation = _of(edge, place, "relation")
     if isinstance(relation, list) and len(relation) == 3:
-        source, name, target = map(_name, relation)
+        source, name, target = map(name_of, relation)
         return source, name, target
     if not isinstance(relation, Mapping):
         raise ParameterError(f"{place}.relation: expected [source, relation, target]")
     ends = [_of(_of(edge, place, end), f"{place}.{end}", "type") for end in ("source", "dest")]
-    return _name(ends[0]), _name(_of(relation, f"{place}.relation", "type")), _name(ends[1])
+    return name_of(ends[0]), name_of(_of(relation, f"{place}.relation", "type")), name_of(ends[1])
 
 
 def _ends(edge: Mapping[str, Any], place: str) -> tuple[str, str]:
@@ -80,10 +80,6 @@ def _ends(edge: Mapping[str, Any], place: str) -> tuple[str, str]:
         _of(_of(edge, place, "source"), f"{place}.source", "column"),
         _of(_of(edge, place, "dest"), f"{place}.dest", "column"),
     )
-
-
-def _name(name: object) -> str:
-    return re.sub(r"[^A-Za-z0-9_.-]+", "_", str(name)).lstrip(".-")[:64]
 
 
 def _table(entry: Mapping[str, Any], place: str) -> dict[str, Any]:

@@ -18,8 +18,8 @@ from ..problems import attempted, refuse_rows
 from ..schema import Format
 from .formats import Source, source_of
 from .listing import URL, Found, find, unchanged
+from .tablefiles import ComputedTable, frame_file, open_file, reading, with_partitions
 from .tablefiles import TableFile as TableFile
-from .tablefiles import frame_file, open_file, reading, with_partitions
 
 BATCH = 1 << 18
 """Rows in memory at a time."""
@@ -176,6 +176,8 @@ def open_table(
         A file is no table, or damaged.
     """
     before_polars_threads(name)
+    if isinstance(files, ComputedTable):
+        return TableReader([files.file()])
     if hasattr(files, "collect_batches") or hasattr(files, "__arrow_c_stream__"):
         return TableReader([frame_file(name, files)])
     found = find(name, files, root)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from ....core.file_states import state_of
 from ....core.folders import below
 from ....core.frames import pl
 from ....core.parameters import one_line, regular, shown
@@ -212,6 +213,53 @@ def _damaged(path: str, source: Source, error: BaseException) -> Exception:
 
 def _reason(error: BaseException) -> str:
     return one_line(str(error).strip().split("\n", 1)[0], 200) or "it is damaged"
+
+
+class ComputedTable:
+    """A table that is computed from files while these are read, one row of it for a row of the first of them.
+
+    ``first_line``: where row 0 is. ``rows`` is a column with the numbers of the rows there. None: they are the same.
+    ``fault`` says why it cannot be read.
+    """
+
+    def __init__(
+        self,
+        frame: pl.LazyFrame,
+        files: Sequence[Path],
+        *,
+        first_line: int,
+        rows: str | None = None,
+        fault: Callable[[], str | None] = lambda: None,
+    ) -> None:
+        self.frame, self.files, self.rows, self.first_line, self.fault = frame, files, rows, first_line, fault
+
+    def file(self) -> TableFile:
+        """Return the table as a file. Its mark is that of all files, and of how they are read."""
+
+        def lines(rows: Sequence[int]) -> list[int]:
+            if self.rows is not None:
+                numbers = self.frame.select(self.rows).collect(engine="streaming")[self.rows]
+                rows = numbers.gather(list(rows)).to_list()
+            return [row + self.first_line for row in rows]
+
+        path = str(self.files[0])
+        source = Source(
+            "a table that fits the files beside it",
+            lambda: self.frame,
+            self.fault,
+            lines=lines,
+            text=True,
+            divisible=False,
+            watched=False,
+        )
+        with reading(path, source):
+            dtypes = dict(self.frame.collect_schema())
+            rows = int(self.frame.select(pl.len()).collect(engine="streaming").item())
+        states = [" ".join(map(str, state_of(file, changes=True))) for file in self.files if file.is_file()]
+        size = sum(file.stat().st_size for file in self.files if file.is_file())
+        return TableFile(
+            path, size, _digest("\n".join([*states, self.frame.explain()])), rows, dtypes, source
+        )
 
 
 def frame_file(name: str, frame: Any) -> TableFile:
