@@ -157,7 +157,7 @@ def test_a_dataset_of_ogb_with_types(tmp_path):
         ({"raw/num-node-list.csv.gz": "12\n5\n"}, "num-node-list.csv.gz: 2 graphs. Only datasets of one"),
         ({"raw/num-node-list.csv.gz": "twelve\n"}, "'twelve' is no number of vertices"),
         ({"split/time/test.csv.gz": "12\n"}, "test.csv.gz: line 1: '12' is no vertex from 0 to 11"),
-        ({"split/time/test.csv.gz": "4\n1\n"}, "test.csv.gz: line 2: vertex 1 is in another split, too"),
+        ({"split/time/test.csv.gz": "4\n1\n"}, "test.csv.gz: line 2: vertex 1 is also in another split"),
         ({"split/other/train.csv.gz": "1\n"}, "there are several splits, "),
         (
             {"raw/edge.csv.gz": "0,1\n0,12\n" + "1,1\n" * 3},

@@ -58,7 +58,8 @@ def ingest(
     ----------
     schema : path or mapping
         What the tables hold: a .yaml, .toml or .json file, or a dict with the same keys, whose ``files`` may also be
-        frames of Polars, pandas and Arrow. Also a configuration of GraphStorm. The reference of ingest has all keys.
+        frames of Polars, pandas and Arrow. Also a configuration of GraphStorm, the folder of a dataset of OGB or of a
+        CSVDataset of DGL, and a .csv of ``apoc.export.csv`` of neo4j. The reference of ingest has all keys.
     out : path
         The graph directory to write, unless ``check``. An earlier one is replaced at the end, if the new one has all
         kinds of data that it has. Any other folder is refused.

@@ -1,7 +1,7 @@
 """A check: all that an ingest of a schema would refuse, at once.
 
-The stages of the ingest run over the tables in a temporary folder, with the same readers and conversions. What they
-refuse is noted. Rows without an id, with an id that comes twice or with one that no table declares are dropped, and
+The stages of the ingest run over the tables in a temporary folder, with the same readers and conversions. Their
+refusals are noted. Rows without an id, with an id that comes twice or with one that no table declares are dropped, and
 noted afterwards. The values of all columns are converted and forgotten. Where nothing is refused, weights and
 standardised features are also written, since only the whole of them may be.
 """
@@ -9,7 +9,7 @@ standardised features are also written, since only the whole of them may be.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,8 +23,9 @@ from ...core.frames import pl
 from ...core.options import RunOptions
 from ...errors import GraphFormatError
 from .catalog import Catalog, RelationTable, VertexTable, Vocabularies, open_catalog
-from .columns.checks import CheckedColumns
-from .columns.rows import LEFT_OUT, Mask
+from .columns import Columns, RelationColumns, VertexColumns
+from .columns.rows import LEFT_OUT, Mask, Slots, pieces
+from .columns.surveys import Survey, surveyed
 from .problems import Problems, attempted, noted, refuse_rows
 from .schema import Schema
 from .stages.attributes import write_record_attributes, write_vertex_attributes
@@ -244,3 +245,73 @@ def _kept_of(job: Job, relation: RelationTable, records: Records | None, each: S
             dropped = ~kept[each.first - unit.first : each.first - unit.first + each.rows]
     kept_rows: Mask = ~((nulls & drops["null"]) | (dropped & ~nulls & drops["unknown"]))
     return kept_rows
+
+
+_ROWS = 1 << 16
+"""At most so many rows are converted at a time."""
+
+_USES = ("time", "label", "split", "weight")
+
+
+class CheckedColumns:
+    """All columns of a table, each by itself, so that a refusal of one leaves the others. Files are read once for all.
+
+    The files are surveyed as it is made.
+    """
+
+    def __init__(self, where: str, table: VertexTable | RelationTable) -> None:
+        assert table.reader is not None
+        self._where, self._reader = where, table.reader
+        tried = [attempted(where, _columns_of, each) for each in _single(table)]
+        made = [each for each in tried if each is not None and each.wanted]
+        surveys = [attempted(where, self._survey, made, number) for number in range(len(self._reader.files))]
+        known = [each for each in surveys if each is not None]
+        ready = (
+            [attempted(where, _prepared, each, known) for each in made] if len(known) == len(surveys) else []
+        )
+        self._made = [each for each in ready if each is not None]
+
+    def _survey(self, made: Sequence[Columns], number: int) -> dict[str, Any]:
+        facts = [fact for each in made for fact in each._facts(number)]
+        widths = {name: width for each in made for name, width in each._widths(number).items()}
+        return surveyed(self._reader, number, facts) | ({"widths": widths} if widths else {})
+
+    def check(self, number: int, start: int, stop: int, kept: Mask | None) -> None:
+        """Convert rows start..stop of file ``number``. ``kept`` tells those that an ingest keeps. None: all."""
+
+        def place(first: int, end: int) -> tuple[Mask | None, Slots]:
+            given = None if kept is None else kept[first:end]
+            return given, slice(0, end - first if given is None else int(given.sum()))
+
+        if not self._made:
+            return
+        columns = sorted({name for each in self._made for name in each._columns()})
+        rows = min(_ROWS, *(each._layout.rows for each in self._made if each._layout is not None), _ROWS)
+        for piece in pieces(self._reader, number, columns, start, stop, rows, place):
+            for each in self._made:
+                arrays = {
+                    key: np.empty((len(piece.frame), *shape[1:]), dtype)
+                    for key, (_, shape, dtype) in each._arrays().items()
+                }
+                attempted(self._where, each._write, piece, arrays)
+
+
+def _single(table: VertexTable | RelationTable) -> Iterator[VertexTable | RelationTable]:
+    """Yield the table with one of its columns at a time. Shares of a split have no column."""
+    uses = [use for use in _USES if hasattr(table.entry, use)]
+    bare: Any = msgspec.structs.replace(table.entry, features=[], **dict.fromkeys(uses))
+    for feature in table.features:
+        yield replace(table, entry=bare, features=(feature,))
+    for use in uses:
+        if isinstance(column := getattr(table.entry, use), str):
+            yield replace(table, entry=msgspec.structs.replace(bare, **{use: column}), features=())
+
+
+def _columns_of(table: VertexTable | RelationTable) -> Columns:
+    rows = 0 if table.reader is None else table.reader.rows
+    return RelationColumns(table, rows) if isinstance(table, RelationTable) else VertexColumns(table, rows)
+
+
+def _prepared(columns: Columns, surveys: Sequence[Survey]) -> Columns:
+    columns._prepare(surveys)
+    return columns

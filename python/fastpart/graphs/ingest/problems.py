@@ -15,7 +15,7 @@ LISTED = 20
 """Rows of a problem that are listed."""
 
 _COUNTED = 100_000
-"""Rows of a column that are counted. What goes beyond is a problem of the table as a whole."""
+"""Rows of a column that are counted. A column with more is wrong as a whole."""
 
 Result = TypeVar("Result")
 
@@ -46,7 +46,7 @@ class Problem:
 
     @property
     def remedy(self) -> str | None:
-        """What to do: all sentences but the first."""
+        """All sentences but the first, which say what to do."""
         return FastpartError(self.text).remedy
 
     def __str__(self) -> str:
@@ -59,7 +59,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Problems:
-    """What an ingest of a schema would refuse.
+    """The refusals of an ingest of a schema, found by a check.
 
     Attributes
     ----------

@@ -87,7 +87,7 @@ _ROWS = 1 << 16
 """Rows that are written at a time, at most."""
 
 
-class _Columns(ABC):
+class Columns(ABC):
     """The columns of a table, for the ``count`` vertices or records that it describes.
 
     ``wanted`` tells whether the schema asks for any. The calls are, in this order: :meth:`survey` of each file,
@@ -339,7 +339,7 @@ class _Columns(ABC):
         return self._features.embedded(self._layout, surveys)
 
 
-class VertexColumns(_Columns):
+class VertexColumns(Columns):
     """The columns of a table of vertices, for the vertices of its type."""
 
     _item = "vertex"
@@ -377,7 +377,7 @@ class VertexColumns(_Columns):
         return {"without_row": absent}
 
 
-class RelationColumns(_Columns):
+class RelationColumns(Columns):
     """The columns of a table of records, for the records of its relation.
 
     Weights are written as they are in the table, as float64.

@@ -4,7 +4,7 @@ The formats are those that their readers and documentation describe: ``ogb/io/re
 from CSV files" of DGL's user guide (version 1.0.0), and ``apoc.export.csv.all`` of neo4j's APOC library.
 
 Their tables lack columns of ids, or have rows of several types in one file. So a schema gets frames that are computed
-from the files while these are read. What is kept in memory is a label, a split and a type for each vertex.
+from the files while these are read. A label, a split and a type of each vertex are kept in memory.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def _ogb_vertices(
     features: Path, labels: Path, splits: Path, type_: str, n: int, counts: Path
 ) -> dict[str, Any]:
     """Return the entry of a type. Row i of its files describes vertex i."""
-    columns = {counts: pl.select(id=pl.int_range(n)).lazy()}
+    columns: dict[Path, pl.LazyFrame] = {}
     entry: dict[str, Any] = {"id": "id"}
     for name, key in (("node-feat", "features"), ("node_year", "time")):
         if (file := _csv(features, name)) is not None:
@@ -150,6 +150,7 @@ def _ogb_vertices(
     if (schemes := _schemes(splits, type_)) is not None:
         columns[_needed(schemes, "train")] = pl.LazyFrame({"split": _split(schemes, n)})
         entry["split"] = "split"
+    columns[counts] = pl.select(id=pl.int_range(n)).lazy()
     return entry | {"files": _beside(columns)}
 
 
@@ -180,14 +181,8 @@ def _beside(columns: Mapping[Path, pl.LazyFrame]) -> ComputedTable:
         told = ", ".join(f"{count:,} rows by {file.name}" for file, count in rows.items())
         return told if len(set(rows.values())) > 1 else None
 
-    files = [*columns]
     frame = pl.concat(columns.values(), how="horizontal")
-    return ComputedTable(
-        frame,
-        files[1:] + files[:1] if "id" in columns[files[0]].collect_schema() else files,
-        first_line=1,
-        fault=fault,
-    )
+    return ComputedTable(frame, [*columns], first_line=1, fault=fault)
 
 
 def _numbers(file: Path, name: str, dtype: Any) -> pl.LazyFrame:
@@ -214,7 +209,7 @@ def _labels(file: Path) -> pl.DataFrame:
 def _left_out(folder: Path, glob: str, used: Sequence[str]) -> None:
     for file in sorted(folder.glob(glob)):
         if file.name.partition(".")[0] not in used:
-            log.info("left out %s: a schema would need to say what it holds", shown(file))
+            log.info("left out %s: a schema can say its use", shown(file))
 
 
 def _schemes(splits: Path, type_: str) -> Path | None:
@@ -243,7 +238,7 @@ def _split(folder: Path, n: int) -> pl.Series:
         if (twice := codes[ids.to_numpy()]).any():
             row = int(np.flatnonzero(twice)[0])
             raise GraphFormatError(
-                f"{shown(file)}: line {row + 1}: vertex {ids[row]:,} is in another split, too"
+                f"{shown(file)}: line {row + 1}: vertex {ids[row]:,} is also in another split"
             )
         codes[ids.to_numpy()] = code
     names = pl.Series(["", "train", "val", "test"]).set(pl.Series([True, False, False, False]), None)

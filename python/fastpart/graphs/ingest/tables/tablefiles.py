@@ -15,10 +15,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ....core.file_states import state_of
 from ....core.folders import below
 from ....core.frames import pl
 from ....core.parameters import one_line, regular, shown
+from ....core.system import state_of
 from ....errors import FastpartError, GraphFormatError
 from ..schema import Format
 from .formats import Source, source_of
