@@ -254,8 +254,8 @@ _VERBS: dict[str, Verb | Family] = {
         "commands:ingest",
         ("ingest",),
         {
-            "schema": "A .yaml, .toml or .json that says what the tables hold, a dataset of OGB or DGL, or an export of "
-            "neo4j. With --guess, a folder of tables."
+            "schema": "A .yaml, .toml or .json that says what the tables hold, a dataset of OGB or DGL, or an export "
+            "of neo4j. With --guess, a folder of tables."
         },
         "ingest --guess lake/ -o schema.yaml    # to look over\n"
         "ingest schema.yaml --check             # lists all problems, writes nothing\n"

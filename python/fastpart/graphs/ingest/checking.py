@@ -248,7 +248,7 @@ def _kept_of(job: Job, relation: RelationTable, records: Records | None, each: S
 
 
 _ROWS = 1 << 16
-"""At most so many rows are converted at a time."""
+"""At most 65,536 rows are converted at a time."""
 
 _USES = ("time", "label", "split", "weight")
 
