@@ -8,7 +8,7 @@ from collections.abc import Set
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _core, store
 from .. import generate as generators
@@ -20,7 +20,6 @@ from ..graphs import conversion_cache
 from ..graphs.convert import convert as convert_file
 from ..graphs.graph import Graph
 from ..graphs.graph_directory import GraphDirectory
-from ..graphs.ingest.problems import Problems
 from ..graphs.opening import open_graph
 from ..graphs.sidecars import Sidecar
 from ..graphs.splits import split_edges as split_graph_edges
@@ -36,6 +35,9 @@ from .call import Call
 from .config import save_options
 from .spelling import flag
 from .verbs import OF_TRAINING
+
+if TYPE_CHECKING:
+    from ..graphs.ingest import Problems
 
 
 def generate(call: Call) -> None:
