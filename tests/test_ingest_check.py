@@ -296,6 +296,15 @@ def test_rows_that_the_schema_drops_are_not_checked(tmp_path):
     assert (found.column, found.rows) == ("weight", ["row 3"])
 
 
+def test_values_of_records_that_are_refused_are_checked_too(tmp_path):
+    records = sales(
+        user=put(IDS, None, (1,)), item=put([1] * 12, 77, (2,)), weight=put([1.0] * 12, -1.0, (1, 2, 3))
+    )
+    schema = lake(tmp_path / "lake", bought=records, relation={"missing": "drop"})
+    found = [(each.column, each.rows) for each in ingest(schema, check=True)]
+    assert found == [("user", ["row 1"]), ("weight", ["row 1", "row 3"])]
+
+
 def test_many_rows_are_counted_and_the_first_ones_listed(tmp_path):
     ids = [f"{number:03}" for number in range(100)]
     columns = {**{name: [WHOLE[name][0]] * 100 for name in WHOLE.columns[1:]}}
