@@ -26,10 +26,12 @@ if TYPE_CHECKING:
     from . import datasets as datasets
     from . import errors as errors
     from . import export, generate, loading, store, train
+    from . import options as options
     from . import pyg as pyg
     from . import report as report
     from . import typing as typing
-    from .core.options import Options, config
+    from .core.options import Options as Options
+    from .core.options import config
     from .graphs.convert import convert
     from .graphs.graph import Graph
     from .graphs.ingest import ingest
@@ -82,6 +84,7 @@ _MODULES = (
     "export",
     "generate",
     "loading",
+    "options",
     "pyg",
     "report",
     "store",
@@ -122,7 +125,6 @@ __all__ = [
     "EdgePartition",
     "FastpartError",
     "Graph",
-    "Options",
     "VertexPartition",
     "cluster",
     "compare",

@@ -108,8 +108,22 @@ class Boundary:
         """Return whether the text begins with an argument of the function, as no error of Python does."""
         names, _ = named(str(error))
         return bool(names) and (
-            names[0] in self._given or names[0] in inspect.signature(self._function).parameters
+            names[0] in self._given or names[0] in full_signature(self._function).parameters
         )
+
+
+def full_signature(function: Callable[..., Any]) -> Signature:
+    """Return the signature with all keywords, also those that help leaves to objects of :mod:`fastpart.options`."""
+    taken = getattr(function, "taken", None)
+    return inspect.signature(function) if taken is None else taken.flat
+
+
+def spread(
+    function: Callable[..., Any], given: Mapping[str, Any], without: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Return the arguments of a call with the fields of objects in the place of the objects."""
+    taken = getattr(function, "taken", None)
+    return dict(given) if taken is None else taken.spread(given, without)
 
 
 def _frames(traceback: TracebackType | None) -> Iterator[TracebackType]:
