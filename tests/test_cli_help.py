@@ -1,6 +1,5 @@
 """``--help`` says what the functions take; neither it nor a typo waits for Polars or torch."""
 
-import inspect
 import os
 import re
 import runpy
@@ -13,6 +12,7 @@ import pytest
 import fastpart as fp
 from fastpart.cli import main
 from fastpart.cli.signatures import FUNCTIONS
+from fastpart.core.calls import full_signature
 from fastpart.machines.tasks import work
 from fastpart.partitions.partitioners import PARTITIONERS
 
@@ -110,7 +110,7 @@ def expected(functions, arguments):
     """Return what the help should list, by the signatures."""
     options = dict.fromkeys(ADDED)
     for place, function in enumerate(functions):
-        for name, parameter in inspect.signature(function).parameters.items():
+        for name, parameter in full_signature(function).parameters.items():
             if (
                 name in OBJECTS | arguments
                 or (place and name in RUNNING)

@@ -87,7 +87,18 @@ def test_the_star_leaves_builtins_and_modules_alone():
 
 def test_dir_shows_what_is_public_and_nothing_else():
     assert dir(fp) == sorted(
-        [*fp.__all__, "__version__", "algorithms", "compat", "datasets", "errors", "pyg", "report", "typing"]
+        [
+            *fp.__all__,
+            "__version__",
+            "algorithms",
+            "compat",
+            "datasets",
+            "errors",
+            "options",
+            "pyg",
+            "report",
+            "typing",
+        ]
     )
     assert len(dir(fp)) <= 40
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
-
 from ..core import parameters
 from ..core.cache_size import CacheSize
 from ..core.option_groups import Accepts, Count, OptionGroup, Seed, Size, Within

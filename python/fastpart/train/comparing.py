@@ -187,13 +187,10 @@ def compare(
         Number of trainings of each pair, with the seeds 0, 1, ...
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`. The step of ``progress`` is "training".
-    loss, optimizer, scheduler, clip, precision, device, eval_every
-        As in :func:`fastpart.train.full`.
-    model, hidden, layers, heads, dropout, lr, weight_decay, epochs, patience, batch_size, fanouts
-        As in :func:`fastpart.train.full`, for all methods that have them. ``batch_size`` (default 1000) counts the
-        training vertices of a step of all parts together, so all methods make the same number of steps. None: all at
-        once, which means far fewer steps per epoch. ``"distgnn"`` and ``"sancus"`` always make one step per epoch. To
-        compare equal numbers of steps, use ``batch_size=None``.
+    batch_size
+        They are those of all parts together, so all methods make the same number of steps. All at once means far fewer
+        steps per epoch. ``"distgnn"`` and ``"sancus"`` always make one step per epoch. To compare equal numbers of
+        steps, use ``batch_size=None``.
 
     Returns
     -------
