@@ -25,8 +25,7 @@ from ...machines.engine import Engine
 from ...machines.starting import at_place
 from ..loader_options import BoundOptions, HopOptions, PlaceOptions, SeedOptions
 from ..partition import EdgePartition, VertexPartition
-from .candidates import VOLUME_BALANCE, Request
-from .choice import choose
+from .choice import VOLUME_BALANCE, Request, choose
 from .common import SAVED_AFTERWARDS, npy
 
 _OBJECTIVES = {"vertices": ("cut", "halo", "traffic"), "edges": ("replication",)}
