@@ -201,11 +201,11 @@ def entries_of(section: str) -> Iterator[tuple[str, str]]:
 
 
 OBJECTS = {
-    "data": "What a partition directory holds beside the partition.",
+    "data": "Data of vertices and edges, and how a partition directory holds it.",
     "records": "How the records of a source are read.",
     "bounds": "How large parts may be, and where vertices must be.",
-    "network": "What the network is made of.",
-    "learning": "How the network learns and is scored.",
+    "network": "The model and the shape of the network.",
+    "learning": "Loss, optimizer, epochs and scores of a training.",
     "batches": "What decides the mini-batches.",
     "fetching": "Where rows of features come from, and which of them stay in memory.",
     "run": "Which processes, machines, devices and folders work, and who hears of it.",
@@ -240,7 +240,7 @@ class OptionObject:
 
 @dataclass(frozen=True)
 class Taken:
-    """What a public function takes: its keywords one by one, and the objects that hold several of them.
+    """The keywords of a public function, and the objects that hold several of them.
 
     Attributes
     ----------
@@ -324,7 +324,7 @@ class Taken:
     def documented(self, doc: str, own: Container[str] = ()) -> str:
         """Return a docstring without the descriptions that the objects have, and with the objects.
 
-        What the docstring says of the parameters in ``own`` stays.
+        Descriptions of the parameters in ``own`` stay.
         """
         if not self.objects:
             return doc
@@ -339,7 +339,7 @@ class Taken:
             which = (
                 f"Beside keywords above: {', '.join(inside)}"
                 if inside
-                else f"Of those above: {', '.join(fields_of)}"
+                else f"Keywords above that it may hold: {', '.join(fields_of)}"
             )
             known = wrapped(f"{OBJECTS[name]} {which}.")
             lines.append(f"{name} : fastpart.options.{name.capitalize()}, optional\n{known}")

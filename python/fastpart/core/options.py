@@ -272,7 +272,7 @@ def taking(
 
 
 def _presented(call: Any, taken: Taken, doc: str | None, own: Container[str] = ()) -> Any:
-    """Return a function with the signature and the docstring that users see, and what it takes beside them."""
+    """Return a function with its signature and docstring for users, and the record of its keywords."""
     call.taken, call.full_doc = taken, doc
     call.__signature__ = taken.shown
     call.__doc__ = doc if doc is None else taken.documented(doc, own)

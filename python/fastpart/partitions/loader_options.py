@@ -66,7 +66,7 @@ class PlaceOptions(OptionGroup):
 
 @dataclass(frozen=True, kw_only=True)
 class HopOptions(OptionGroup):
-    """What is sampled in each hop, which :meth:`Loadable.loader` describes."""
+    """Fanouts, seeds and rows of batches, which :meth:`Loadable.loader` describes."""
 
     together: ClassVar = {"batches": "fanouts input", "fetching": "plan row_bytes"}
 
