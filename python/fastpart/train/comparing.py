@@ -189,8 +189,8 @@ def compare(
         As in :class:`fastpart.Options`. The step of ``progress`` is "training".
     batch_size
         It counts the vertices of all parts together, so all methods make the same number of steps. All at once means
-        far fewer steps per epoch. ``"distgnn"`` and ``"sancus"`` always make one step per epoch. To compare equal numbers of
-        steps, use ``batch_size=None``.
+        far fewer steps per epoch. ``"distgnn"`` and ``"sancus"`` always make one step per epoch. To compare equal
+        numbers of steps, use ``batch_size=None``.
 
     Returns
     -------
