@@ -147,6 +147,16 @@ def test_what_is_wrong_with_an_object_is_refused(wrong, text):
     assert str(caught.value) == text
 
 
+def test_a_field_with_another_meaning_is_refused(stored, tmp_path):
+    text = r"^out: save\(\) does not take it in run\. Pass out= by itself$"
+    with pytest.raises(TypeError, match=text):
+        stored.save(tmp_path / "parts", run=options.Run(out=tmp_path / "other"))
+    with pytest.raises(TypeError, match=r"^time_limit: compare\(\) does not take it in run"):
+        fp.compare(RING, 2, ["spring"], run=options.Run(time_limit=1.0))
+    run = options.Run(threads=1)
+    assert len(fp.compare(RING, 2, ["spring"], run=run, peers=False).summary) == 1
+
+
 def test_an_unknown_field_is_refused_where_it_is_written():
     with pytest.raises(TypeError, match=r"^Fetching\(\) has no parameter 'cach'\. Did you mean 'cache'\?$"):
         options.Fetching(cach=0.2)

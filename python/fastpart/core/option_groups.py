@@ -15,7 +15,7 @@ import re
 import textwrap
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, make_dataclass
-from functools import cache, partial, reduce
+from functools import cache, cached_property, partial, reduce
 from inspect import Parameter, Signature
 from operator import or_
 from types import NoneType, UnionType
@@ -265,12 +265,12 @@ class Taken:
                 held[name].append(each)
         return cls(function, flat, {name: held[name] for name in OBJECTS if held.get(name)})
 
-    @property
+    @cached_property
     def whole(self) -> Signature:
         """The signature with all keywords and all objects."""
         return self.flat.replace(parameters=[*self.flat.parameters.values(), *self._entries()])
 
-    @property
+    @cached_property
     def hidden(self) -> set[str]:
         """The keywords that the signature leaves to the objects."""
         known = [each for each in self.flat.parameters.values() if each.name not in ("self", "cls")]
@@ -313,6 +313,11 @@ class Taken:
                 if field not in self.flat.parameters:
                     why = (without or {}).get(field) or f"leave it out of {name}"
                     raise no_parameter(self.function, field, self.objects[name], why)
+                if field not in self.objects[name]:  # another meaning of the name, or the main argument
+                    raise refusal(
+                        TypeError,
+                        f"{field}: {self.function}() does not take it in {name}. Pass {arg(field)} by itself",
+                    )
                 if field in flat:
                     raise refusal(
                         TypeError,
