@@ -171,6 +171,10 @@ def test_values_in_objects_are_refused_as_keywords_are():
         fp.multilevel(RING, 2, bounds=options.Bounds(sizes=[1.0]))
     assert str(in_object.value) == str(by_name.value)
     assert in_object.value.parameter == "sizes"
+    assert "min_balance" in fp.multilevel.taken.hidden
+    with pytest.raises(fp.errors.ParameterError) as hidden:
+        fp.multilevel(RING, 2, bounds=options.Bounds(min_balance=7.0))
+    assert len(hidden.traceback) == len(by_name.traceback) <= 4
     with pytest.raises(TypeError, match=r"^predict_traffic\(\) got 'fanouts' by position and by name"):
         fp.predict_traffic("parts", [5], batches=options.Batches(fanouts=[5]))
 
