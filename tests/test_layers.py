@@ -153,6 +153,7 @@ accesses, evaluate, expected, info, ranking, row_types
 reading, sampling_plan
 traffic
 compare
+doctor
 """,
 }
 """The files of a unit, the same way."""

@@ -51,6 +51,15 @@ def _switch(name: str, doc: str) -> Option:
     return Option(name, "bool", None, doc=doc)
 
 
+GROUPS = {
+    "The first day": "info partition evaluate compare report train doctor",
+    "Graphs": "ingest convert generate split-edges order",
+    "Other partitions": "refine update edges-of cluster",
+    "Partition directories": "export plan restore verify upgrade",
+    "Work that goes on": "work conversions",
+}
+"""The verbs by what they are for, as the help lists them."""
+
 _COMMON = (
     _file("config", "A .toml with options by name, or with a table of them for each verb."),
     _switch("json", "Print JSON instead of tables."),
@@ -144,9 +153,10 @@ class Family:
 
 
 def verbs(words: Sequence[str]) -> dict[str, Verb | Family]:
-    """Return all verbs. ``partition`` has the options of the algorithm that the words name."""
+    """Return all verbs, by group. ``partition`` has the options of the algorithm that the words name."""
     completing = "--install-completion" in words
-    return _VERBS | ({"partition": _partition(words)} if completing or "partition" in words[:1] else {})
+    named = {"partition": _partition(words)} if completing or "partition" in words[:1] else {}
+    return {name: (_VERBS | named)[name] for names in GROUPS.values() for name in names.split()}
 
 
 def _partition(words: Sequence[str]) -> Verb:
@@ -397,6 +407,7 @@ _VERBS: dict[str, Verb | Family] = {
         (_switch("clear", "Remove them."),),
         says="List the conversions of files that hold no raw records, which are kept for the next time.",
     ),
+    "doctor": Verb("commands:doctor", ("doctor",), {}, "doctor --tmp-dir /scratch\ndoctor --json"),
     "upgrade": Verb("commands:upgrade", ("upgrade",), {"source": "A partition directory."}, "upgrade parts/"),
     "restore": Verb(
         "commands:restore",
