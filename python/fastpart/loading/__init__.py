@@ -15,7 +15,7 @@ from ..core.calls import no_attribute, refusing
 from ..partitions.plan import Plan
 from .cached_rows import save_cache
 from .sample import Sample
-from .scheduling import Trace
+from .trace import Trace
 
 __all__ = [
     "Batch",

@@ -18,9 +18,9 @@ from typing import Any
 
 from .. import _core
 from ..core import system
-from ..core.facts import Facts, Table, listed
 from ..core.options import run_options, with_options
 from ..core.parameters import StrPath, one_line, shown, sized
+from ..core.protocols import Facts, Table, listed
 from ..errors import FastpartError
 from ..graphs import conversion_cache
 from ..runtime import environment

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from ..core.calls import no_attribute
-from .plugged.libraries import import_torch
+from .plugged import import_torch
 from .registry import METHODS
 from .registry import register as register
 
