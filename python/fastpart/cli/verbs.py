@@ -172,7 +172,7 @@ def _partition(words: Sequence[str]) -> Verb:
     return replace(
         _PARTITION,
         takes=(function, *of_others, *_PARTITION.takes[1:]),
-        own=(Option("algorithm", f"Literal{names}", None, doc=doc),),
+        own=(Option("algorithm", f"Literal{names}", None, doc=doc), _DRY_RUN),
         without=_HERE if named else frozenset(),
         says="" if named else _PARTITION.says,
         more="" if named else more,
@@ -214,6 +214,10 @@ def _saved() -> tuple[Option, ...]:
     )
 
 
+_DRY_RUN = _switch(
+    "dry_run", "Say what would run, and what memory it needs. The graph is read, and nothing is written."
+)
+
 _HERE = frozenset({"cluster", "shared"})
 """Options of verbs that make partitions on clusters. Others measure and save on the machine that makes them."""
 
@@ -223,6 +227,7 @@ _PARTITION = Verb(
     _FILE,
     "partition g.bin -k 8\n"
     "partition g.bin -k 8 --effort best -o parts/\n"
+    "partition g.bin -k 8 --memory-limit 2G --dry-run\n"
     "partition g.bin -k 8 --of edges -o edges.npy\n"
     "partition g.bin -k 8 --algorithm spring --balance 1.02 -o part.npy\n"
     "partition g.bin -k 4 --algorithm bytegnn --splits s.npz -o parts/\n"

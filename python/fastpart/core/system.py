@@ -12,12 +12,14 @@ import mmap
 import os
 import platform
 import re
+import shutil
 import signal
 import socket
 import stat
 import struct
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from types import ModuleType
 from typing import Any
@@ -227,6 +229,14 @@ def file_system(folder: Path) -> str | None:
         if mount.split()[2:3] == [wanted]:
             return source.split()[0]
     return None
+
+
+def free_bytes(folder: Path) -> int | None:
+    """Return the bytes that are free where a folder is or would be, or None where that is not known."""
+    try:
+        return shutil.disk_usage(next(each for each in (folder, *folder.parents) if each.is_dir())).free
+    except (OSError, StopIteration):
+        return None
 
 
 def after_fork(call: Callable[[], None]) -> None:
