@@ -112,6 +112,12 @@ def test_nothing_is_written(here, capsys, name, out):
     assert facts["disks"].get("output", {}).get("folder") == (out[1] if out else None)
 
 
+def test_no_checkpoint_is_written(here, capsys, large):
+    words = ("--algorithm", "multilevel", "--path", "two_levels", "--checkpoints", "c")
+    assert said(capsys, "partition", large, "-k", 8, *words, "--dry-run")[0] == 0
+    assert os.listdir() == []
+
+
 def test_the_conversion_is_as_large_as_that_of_a_run(here, capsys):
     Path("g.txt").write_text("".join(f"{v} {v + 1}\n" for v in range(2000)))
     command = ("partition", "g.txt", "-k", 2)

@@ -168,7 +168,7 @@ def _rehearse(call: Call, algorithm: str, make: Make) -> None:
 
 
 def _rehearsal(call: Call, run: WouldRun, graph: Graph, converted: int) -> dict[str, Any]:
-    """Return the algorithms that would run, and what they need of memory and disks."""
+    """Return the algorithms that would run, with the memory and the space on disks that they need."""
     k, symmetric = parts(call["k"]), graph.directedness == "symmetric"
     with call.run() as options:
         limit = options.memory_limit or _core.memory_budget()
