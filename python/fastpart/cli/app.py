@@ -81,7 +81,7 @@ def _app(
     name: str, verb: Verb | Family, called: list[str] | None, place: int = 0, group: Group | None = None
 ) -> App:
     """Return the application of a verb. It has options only if it is the one that is called."""
-    app = _Listed(name=name, help=verb.line, sort_key=place, group=group)
+    app = _Listed(name=name, help=verb.line, sort_key=place, group=group, group_commands="Commands")
     if called is None or called[:1] == [name]:
         if isinstance(verb, Family):
             app.help_epilogue = f"`fastpart {name} COMMAND --help` has more."
