@@ -164,7 +164,7 @@ def test_help_lists_what_the_functions_take(text_of, command):
         flags = [f"--{name.replace('_', '-')}" for name in training]
         options |= {"--train": None, **{flag: of_training[flag] for flag in flags}}
     if command.startswith("partition"):
-        options |= {"--algorithm": None, "--out": None, "--resume": None, "--export": None}
+        options |= dict.fromkeys(("--algorithm", "--dry-run", "--out", "--resume", "--export"))
     assert listed(text_of(*command.split())) == options
 
 
@@ -201,6 +201,7 @@ def test_help_of_partition_lists_all_algorithms(text_of):
     functions = (fp.partition, *COMMANDS["partition --algorithm hash"][1:])
     assert listed(text) == expected(functions, set()) | {
         "--algorithm": None,
+        "--dry-run": None,
         "--out": None,
         "--resume": None,
         "--export": None,
