@@ -201,6 +201,15 @@ def test_a_folder_that_cannot_be_written(machine, monkeypatch):
     assert len(findings(machine)) == 2
 
 
+def test_no_folder_of_temporary_files(machine, monkeypatch):
+    def absent():
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    monkeypatch.setattr(of_doctor.tempfile, "gettempdir", absent)
+    monkeypatch.setenv("TMPDIR", str(machine / "scratch/absent"))
+    assert fp.doctor()["disks"]["tmp_dir"]["folder"] == str(machine / "scratch/absent")
+
+
 def test_a_disk_that_only_the_page_cache_reads_is_said_to_be_unmeasured(machine, monkeypatch):
     monkeypatch.setattr(Disk, "of", lambda _: None)
     disk = fp.doctor(tmp_dir=machine / "scratch")["disks"]["tmp_dir"]

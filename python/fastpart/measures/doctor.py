@@ -164,7 +164,7 @@ def doctor(
     True
     """
     options = run_options(threads=threads, tmp_dir=tmp_dir, memory_limit=memory_limit)
-    temporary = options.tmp_dir or Path(tempfile.gettempdir())
+    temporary = options.tmp_dir or _temporary()
     launcher, contradiction = _launcher()
     facts = Diagnosis(
         {
@@ -208,7 +208,15 @@ def _home() -> Path:
     try:
         return conversion_cache.home() / "conversions"
     except RuntimeError:  # there is no home
+        return _temporary()
+
+
+def _temporary() -> Path:
+    """Return the folder of temporary files, also where none can be written."""
+    try:
         return Path(tempfile.gettempdir())
+    except OSError:
+        return Path(os.environ.get("TMPDIR") or "/tmp")
 
 
 def _conversions() -> dict[str, Any]:
