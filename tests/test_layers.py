@@ -151,6 +151,7 @@ accesses, evaluate, expected, info, sampling_plan
 reading
 traffic
 compare
+doctor
 """,
 }
 """The files of a unit, the same way."""

@@ -27,6 +27,7 @@ READ = {
     "open_graph": "graphs.opening",
     "partition": "partitions.partitioners.choosing",
     "info": "measures.info",
+    "doctor": "measures.doctor",
     "convert": "graphs.convert",
     "ingest": "graphs.ingest",
     "split_edges": "graphs.splits",

@@ -34,6 +34,7 @@ from .common import (
     is_none,
     names_types,
     resolved,
+    run_core,
     vertex_partition,
 )
 from .refining import begin
@@ -118,15 +119,19 @@ def _run(algorithm: _core.Algorithm, arguments: Mapping[str, Any], place: Place 
     def call(file: Any = None) -> Any:
         if place is not None:
             return partition_on(place, weighted, k, values, run_options(**options))
-        return _core.partition(
+        return run_core(
             algorithm.name,
-            weighted._source,
-            values,
-            k=k,
-            of=of,
-            directedness=opened.directedness,
-            out=file,
-            options=run_options(**options),
+            lambda run: _core.partition(
+                algorithm.name,
+                weighted._source,
+                values,
+                k=k,
+                of=of,
+                directedness=opened.directedness,
+                out=file,
+                options=run,
+            ),
+            run_options(**options),
         )
 
     folders = {field.name: values[field.name] for field in algorithm.fields if field.kind == "folder"}
