@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
@@ -20,6 +20,10 @@ class Table(NamedTuple):
     """No names: the table is a list of names and values."""
     rows: Sequence[Sequence[str]]
     left: Sequence[int] = (0,)
+    bold: Collection[tuple[int, int]] = ()
+    """The cells to stress in a text with fonts, by row and column."""
+    breaks: Collection[int] = ()
+    """The rows that begin a group, but for the first."""
 
     def __str__(self) -> str:
         lines = [self.columns, *self.rows] if self.columns else self.rows
