@@ -23,7 +23,7 @@ class Table(NamedTuple):
     bold: Collection[tuple[int, int]] = ()
     """The cells to stress in a text with fonts, by row and column."""
     breaks: Collection[int] = ()
-    """The rows that begin a group, but for the first."""
+    """The rows that begin a further group."""
 
     def __str__(self) -> str:
         lines = [self.columns, *self.rows] if self.columns else self.rows

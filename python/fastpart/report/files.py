@@ -30,7 +30,7 @@ _LATEX = str.maketrans(
         ">": r"\textgreater{}",
         "|": r"\textbar{}",
         "\N{HORIZONTAL ELLIPSIS}": r"\dots{}",
-        "\N{PLUS-MINUS SIGN}": r"$\pm$",
+        "\N{PLUS-MINUS SIGN}": r"$\pm$ ",
         **{each: f"\\{each}" for each in "&%$#_{}"},
     }
 )
@@ -47,8 +47,8 @@ def save_comparison(
     """Write a comparison, as :meth:`fastpart.typing.Comparison.save` documents."""
     target = output(out, FILES)
     if target.suffix in _TEXTS:
-        text = _rounded(comparison, columns, digits)
-        tables = [*comparison_tables(comparison, None, columns, text), *failures(comparison)]
+        shown_as = _rounded(comparison, columns, digits)
+        tables = [*comparison_tables(comparison, None, columns, shown_as), *failures(comparison)]
         write_tables(target, comparison.summary, tables)
         return
     for name, given in (("columns", columns), ("digits", digits)):
@@ -56,8 +56,9 @@ def save_comparison(
             raise ParameterError(
                 f"{name}: they are for .md and .tex. A {target.suffix} holds all columns and digits"
             )
-    if target.suffix == ".json":
-        _core.write_file(target, comparison.to_json().encode())
+    if target.suffix in (".json", ".bib"):
+        text = comparison.to_json() if target.suffix == ".json" else comparison.bibtex()
+        _core.write_file(target, text.encode())
     elif target.suffix in TABLES:
         write_tables(target, comparison.summary, [])
     else:
@@ -132,12 +133,18 @@ def _translated(table: Table, letters: Mapping[int, str], bold: str) -> list[lis
     return [[name.translate(letters) for name in table.columns], *rows]
 
 
+def _spoken(table: Table) -> Table:
+    return table._replace(columns=[name.replace("_", " ") for name in table.columns])
+
+
 def _latex(tables: Sequence[Table]) -> str:
-    """Return tables in LaTeX with the rules of booktabs."""
+    """Return tables in LaTeX with the rules of booktabs. Heads are words without underscores."""
     texts = []
     for table in tables:
         marks = "".join("l" if place in table.left else "r" for place in range(len(table.columns)))
-        head, *rows = (" & ".join(row) + r" \\" for row in _translated(table, _LATEX, r"\textbf{{{}}}"))
+        head, *rows = (
+            " & ".join(row) + r" \\" for row in _translated(_spoken(table), _LATEX, r"\textbf{{{}}}")
+        )
         rows = [
             line
             for place, row in enumerate(rows)

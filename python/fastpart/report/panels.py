@@ -131,7 +131,7 @@ def profiles(
 def explain(
     place: Any, texts: Mapping[str, str], marks: Mapping[str, Mark], inches: float | None, line: bool
 ) -> int:
-    """Explain the marks: above a figure so many inches wide, or inside axes. Return the number of lines."""
+    """Explain the marks: above a figure of a width in inches, or inside axes. Return the number of lines."""
     handles = [
         Line2D([], [], linestyle=marks[name].line if line else "", label=text, **_style(marks[name], 4.5))
         for name, text in texts.items()

@@ -138,17 +138,19 @@ def measured_table(
     """Return a table of measures, with the best value of each graph and k in bold. Their rows are together."""
     instances = [(row.get("graph"), row["k"]) for row in rows]
     first = names.index("k") + 1
+    cells = [[measure_text(name, row, functools.partial(text, name)) for name in names] for row in rows]
     bold = set()
     for instance in set(instances):
         places = [place for place, each in enumerate(instances) if each == instance]
-        valid = [place for place in places if not rows[place]["above_bound"]]
         for column, name in enumerate(names[first:], first):
-            known = [rows[place][name] for place in valid if rows[place][name] is not None]
-            if len({rows[place][name] for place in places} - {None}) > 1 and known:
-                best = (max if name == "edges_per_s" else min)(known)
-                bold |= {(place, column) for place in valid if rows[place][name] == best}
+            known = [place for place in places if rows[place][name] is not None]
+            valid = [place for place in known if not rows[place]["above_bound"]]
+            if valid and len({rows[place][name] for place in known}) > 1:
+                best = (max if name == "edges_per_s" else min)(rows[place][name] for place in valid)
+                bold |= {
+                    (place, column) for place in valid if text(name, rows[place][name]) == text(name, best)
+                }
     breaks = [place for place in range(1, len(rows)) if instances[place] != instances[place - 1]]
-    cells = [[measure_text(name, row, functools.partial(text, name)) for name in names] for row in rows]
     return Table(title, names, cells, range(first - 1), bold, breaks)
 
 

@@ -1,4 +1,4 @@
-"""What a comparison says over all instances: performance profiles, and a test whether a difference is chance.
+"""Analysis of a comparison over all instances: performance profiles, and the signed-rank test.
 
 An instance is a graph with a number of parts. Its value is the mean over the seeds.
 """
@@ -42,9 +42,8 @@ def checked_measure(outcomes: Sequence[Outcome], measure: str | None) -> str:
     if not known:
         raise ParameterError("measure: no algorithm returned a partition, so there is none")
     if measure is not None and measure not in known:
-        raise ParameterError(
-            f"measure: {measure!r} is none of this comparison. They are {', '.join(known)}{meant(measure, known)}"
-        )
+        names = f"{', '.join(known)}{meant(str(measure), known)}"
+        raise ParameterError(f"measure: the comparison has no {measure!r}. Its measures are {names}")
     return known[0] if measure is None else measure
 
 

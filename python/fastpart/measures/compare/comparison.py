@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 REPORTS = (".html", *PICTURES)
-FILES = (".json", *TABLES, *REPORTS)
+FILES = (".json", *TABLES, ".bib", *REPORTS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +100,7 @@ class Comparison:
         k: int | Sequence[int] | None = None,
         of: Of | None = None,
     ) -> Comparison:
-        """Return the comparison of some runs, for tables and figures of these.
+        """Return a comparison with fewer runs, for smaller tables and figures.
 
         Parameters
         ----------
@@ -215,8 +215,8 @@ class Comparison:
 
         Notes
         -----
-        An instance is a graph with a number of parts, and its value ``v`` the mean over the seeds. What is ranked are
-        the relative differences ``(v - b) / (v + b)`` to the value ``b`` of the baseline, so that large graphs do not
+        An instance is a graph with a number of parts, and its value ``v`` the mean over the seeds. The test ranks the
+        relative differences ``(v - b) / (v + b)`` to the value ``b`` of the baseline, so that large graphs do not
         count more. Differences of 0 are dropped. The p-values are not corrected for several algorithms: multiply them
         by their number for Bonferroni's bound. With fewer than 6 pairs none is below 0.05.
 
@@ -307,7 +307,7 @@ class Comparison:
             By suffix: ``.json`` (everything, for :func:`fastpart.open_comparison` and ``fastpart report``), ``.csv``
             and ``.parquet`` (the table), ``.md`` and ``.tex`` (the tables that are printed, in Markdown and in LaTeX
             with the package booktabs, with the best value of each graph and k in bold and a table of the runs that
-            failed), or one that :meth:`report` takes.
+            failed), ``.bib`` (:meth:`bibtex`), or one that :meth:`report` takes.
         columns : list of str, optional
             The columns of ``.md`` and ``.tex`` behind the names, in this order: ``["cut_ratio", "seconds"]``. Default:
             those that are printed.
@@ -362,7 +362,7 @@ class Comparison:
         ax : matplotlib axes, optional
             Where to plot. It keeps its own style.
         width : {"column", "page"} or float, optional
-            The width of the figure: of a column (3.33 inches), of a page (7 inches), or that many inches. Default:
+            The width of the figure: of a column (3.33 inches), of a page (7 inches), or a number of inches. Default:
             "column".
 
         Returns

@@ -1,4 +1,4 @@
-"""What a paper has to state of a comparison: versions, machine, parameters, and the papers of what ran."""
+"""The provenance of a comparison for a paper: versions, machine, parameters, and the papers of its algorithms."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ PAPERS: Mapping[str, tuple[str, ...]] = {
 """The entries of ``references.bib`` that each algorithm follows. ``random`` and ``hash`` follow none."""
 
 EDGES_OF_PARTITION = ("hep", "sigma")
-"""What ``partition`` follows besides if it partitions edges."""
+"""Further entries for ``partition`` where it partitions edges."""
 
 
 def bibtex_of(provenance: Mapping[str, Any], of_edges: Iterable[str]) -> str:
@@ -85,7 +85,7 @@ def _software(provenance: Mapping[str, Any]) -> str:
 
 @functools.cache
 def build() -> dict[str, str | None]:
-    """Return what identifies the code of fastpart that runs: a digest of its files, and its commit if that is known.
+    """Return the identity of the code of fastpart: a digest of its files, and its commit if that is known.
 
     The commit is that of a checkout (with ``+`` behind it if files were changed), or that of an installation from a
     repository.
