@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core
-from ..core.facts import Table
 from ..core.frames import before_polars_threads, pl
 from ..core.parameters import TABLES, StrPath, integer, meant, output, shown
+from ..core.protocols import Table
 from ..errors import ParameterError
 from ..measures.compare import Comparison
 from ..measures.compare.comparison import FILES

@@ -13,10 +13,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from .. import _core
-from ..core.facts import Table as Facts
 from ..core.frames import pl
 from ..core.notes import log
 from ..core.parameters import StrPath, one_line, output, shown, sized
+from ..core.protocols import Table as Facts
 from ..measures.compare import Comparison
 from ..measures.compare.comparison import REPORTS
 from ..measures.compare.outcomes import MEASURES, TITLES, merged
