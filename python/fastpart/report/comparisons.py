@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..core.parameters import StrPath, flag, positive
 from ..errors import ParameterError, arg
 from ..measures.compare import Comparison
-from ..measures.compare.analysis import profile_of, rows_with
+from ..measures.compare.analysis import checked_measure, profile_of, rows_with
 from ..measures.compare.outcomes import MEASURES, TITLES, Outcome, merged
 from .figures import WIDTHS, Figure, Panel, drawing, figure_of, plotted
 from .look import label, marks_of, number
@@ -40,22 +40,23 @@ SIZES: dict[str, tuple[tuple[str, str, bool], ...]] = {
 """Column of the parts, its title, and whether the cap bounds it."""
 
 
-def plot_comparison(comparison: Comparison, out: StrPath | None = None) -> Figure:
-    """Plot quality against time, and each measure."""
-    groups = [[*_scatters(comparison, of), *_measures(comparison, of)] for of in MEASURES]
-    return plotted(lambda: figure_of(*groups), out)
-
-
-def plot_one(
+def plot_comparison(
     comparison: Comparison,
-    measure: str,
-    out: StrPath | None,
-    profile: bool,
-    axes: Any,
-    width: str | float | None,
+    out: StrPath | None = None,
+    measure: str | None = None,
+    profile: bool = False,
+    axes: Any = None,
+    width: str | float | None = None,
 ) -> Figure:
-    """Plot one measure, as :meth:`fastpart.typing.Comparison.plot` documents."""
+    """Plot quality against time, and each measure, or one measure for a paper.
+
+    See :meth:`fastpart.typing.Comparison.plot`.
+    """
     draw = _profiles if flag("profile", profile) else _dots
+    if measure is None and not profile and axes is None and width is None:
+        groups = [[*_scatters(comparison, of), *_measures(comparison, of)] for of in MEASURES]
+        return plotted(lambda: figure_of(*groups), out)
+    measure = checked_measure(comparison.outcomes, measure)
     if axes is not None:
         for name, given in (("out", out), ("width", width)):
             if given is not None:

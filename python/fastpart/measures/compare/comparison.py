@@ -385,11 +385,9 @@ class Comparison:
         >>> done = fp.compare(graph, k=2, algorithms=["spring", "random"])
         >>> overview, one = done.plot(), done.plot(measure="cut_ratio", width="column")
         """
-        from ...report.comparisons import plot_comparison, plot_one
+        from ...report.comparisons import plot_comparison
 
-        if measure is None and not profile and ax is None and width is None:
-            return plot_comparison(self, out)
-        return plot_one(self, checked_measure(self.outcomes, measure), out, profile, ax, width)
+        return plot_comparison(self, out, measure, profile, ax, width)
 
     @called_well
     def report(self, out: StrPath) -> None:
