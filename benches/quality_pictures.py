@@ -15,7 +15,7 @@ import polars as pl
 from matplotlib.colors import LinearSegmentedColormap, LogNorm
 
 from fastpart.report.figures import LIGHT, Figure, plotted
-from fastpart.report.look import number
+from fastpart.report.look import DARK, number
 
 PEERS = {
     "heistream": "HeiStream",
@@ -36,8 +36,11 @@ LESS_IS_BETTER = LinearSegmentedColormap.from_list("less", ["#2f74b5", "#ffffff"
 WIDEST = 2.0
 """Ratios beyond it, or below its inverse, have the strongest colour."""
 
-NEAR = 2.2, 0.05
-"""Factor in time, and distance in cut, of points so near that a label at the right would cover the next."""
+SIZE = 7.5
+"""Size of the names of points."""
+
+Box = tuple[float, float, float, float]
+"""Left, bottom, right and top."""
 
 CELL = 0.42, 0.19
 """Width and height of a cell of a heat map, in inches."""
@@ -47,7 +50,19 @@ def cut_and_time(means: pl.DataFrame, path: Path) -> None:
     """Plot how often METIS's cut is ours against the time per edge, from the geometric means over the graphs."""
     known = means.drop_nulls(["cut", "ns_per_edge"]).filter(pl.col("algorithm") != "multilevel files")
     rows = known.select("algorithm", pl.col("ns_per_edge") / 1000, 1 / pl.col("cut")).rows()
-    plotted(lambda: _points(rows), path)
+    figure = plotted(lambda: _points(rows), None)
+    svg = figure.content("svg", transparent=True).decode()
+    path.write_text(svg.replace("<defs>", f"<style>{_dark()}</style>\n <defs>", 1))
+
+
+def _dark() -> str:
+    """Return rules that give a picture the colours of dark paper where the browser asks for them."""
+    rules = [
+        f'[style*="{what}: {colour}"] {{ {what}: {DARK[name]} !important }}'
+        for name, colour in LIGHT.items()
+        for what in ("fill", "stroke")
+    ]
+    return f"@media (prefers-color-scheme: dark) {{ {' '.join(rules)} }}"
 
 
 def heat_map(
@@ -58,26 +73,52 @@ def heat_map(
 
 
 def _points(rows: Sequence[tuple[str, float, float]]) -> Figure:
-    figure = Figure(8.4, 3.4)
+    figure = Figure(5.0, 4.2)  # as wide as a phone can show
     axes = figure.subplots()
     axes.set(xscale="log", xlabel="seconds per million edges, 1 thread", ylabel="METIS's cut / cut")
-    axes.set_title("The best place is at the top left: few cut edges, soon", loc="left")
-    for name, x, y in rows:
-        # A label stands at the left where it would run into the next point.
-        left = any(x < other < NEAR[0] * x and abs(y - height) < NEAR[1] for _, other, height in rows)
-        peer = name in PEERS
-        colour = LIGHT["series5" if peer else "series3"]
-        axes.plot(x, y, "s" if peer else "o", color=colour, markersize=6)
-        axes.annotate(
-            PEERS.get(name, name), (x, y), (-7 if left else 7, 0), textcoords="offset points", color=colour,
-            fontweight="normal" if peer else "bold", ha="right" if left else "left", va="center",
-        )  # fmt: skip
+    axes.set_title("Best is the top left: few cut edges, soon", loc="left")
     seconds = [x for _, x, _ in rows]
-    axes.set_xlim(min(seconds) / 1.5, max(seconds) * 2.5)
+    axes.set_xlim(min(seconds) / 1.5, max(seconds) * 1.5)
     axes.set_ylim(0, 1.1 * max(y for _, _, y in rows))
     axes.xaxis.set_major_formatter(number)
     axes.minorticks_off()
+    figure.draw_without_rendering()  # now a point has its place on the paper
+    scale = 72 / figure.dpi
+    places = [tuple(axes.transData.transform((x, y)) * scale) for _, x, y in rows]
+    left, right = (axes.bbox.x0 * scale, axes.bbox.x1 * scale)
+    taken = [(x - 4, y - 4, x + 4, y + 4) for x, y in places]
+    for (name, x, y), place in zip(rows, places, strict=True):
+        peer = name in PEERS
+        colour = LIGHT["series5" if peer else "series3"]
+        axes.plot(x, y, "s" if peer else "o", color=colour, markersize=5)
+        label = PEERS.get(name, name)
+        offset, box = _free(place, SIZE * len(label) * (0.58 if peer else 0.66), taken, left, right)
+        taken.append(box)
+        axes.annotate(
+            label, (x, y), offset, textcoords="offset points", color=colour, fontsize=SIZE, ha="center", va="center",
+            fontweight="normal" if peer else "bold",
+        )  # fmt: skip
     return figure
+
+
+def _free(
+    place: tuple[float, ...], width: float, taken: Sequence[Box], left: float, right: float
+) -> tuple[tuple[float, float], Box]:
+    """Return the middle of a label of this width, as seen from its point, and its box: the first free place."""
+    found = []
+    for up in (0, 10, -10, 18, -18, 27, -27, 36, -36):
+        for along in (width / 2 + 7, -width / 2 - 7, 0, width / 4, -width / 4):
+            x = min(max(place[0] + along, left + width / 2), right - width / 2)
+            y = place[1] + up
+            box = (x - width / 2, y - SIZE * 0.6, x + width / 2, y + SIZE * 0.6)
+            meets = sum(_meet(box, other) for other in taken)
+            found.append((meets, len(found), (x - place[0], up), box))
+    _, _, offset, box = min(found)
+    return offset, box
+
+
+def _meet(one: Box, other: Box) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 def _cells(ratios: Mapping[tuple[str, str, int], float], algorithms: Sequence[str], title: str) -> Figure:

@@ -164,7 +164,7 @@ def test_who_fails_gets_a_row_with_the_reason():
         "no room at all",
         "KeyError: 'absent'",
         None,
-        "the partition belongs to another graph: it has 2 records, the graph has 8",
+        "the function returned 2 parts. Return one for each of the 6 vertices, or for each of the 8 records",
         "the function returned a partition of 10 parts instead of 9",
         "balance: 0.5 is not a ratio of at least 1, such as 1.05 for 5 % above the mean",
     ]

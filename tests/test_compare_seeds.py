@@ -231,7 +231,7 @@ def test_the_provenance_is_saved_and_shown(tmp_path):
     page = (tmp_path / "r.html").read_text()
     for text in (said["date"], said["machine"]["processor"], "seeds</dt><dd>3, 1<", "passes=2", "graph #2"):
         assert text in page
-    assert "Geometric means over graphs and k" in page
+    assert "ertex partitions: geometric means over graphs and k, relative to" in page
     for private in (socket.gethostname(), getpass.getuser()):
         assert not re.search(rf"\b{re.escape(private)}\b", json.dumps(said))
 

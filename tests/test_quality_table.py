@@ -1,6 +1,7 @@
 """The table of `make quality`: what it says of rows that are known, and a small one that is measured."""
 
 import importlib
+import itertools
 import math
 import re
 from pathlib import Path
@@ -307,9 +308,22 @@ def test_the_pictures_show_every_algorithm_and_ratio(quality, page, tmp_path):
     assert {file.name for file in tmp_path.iterdir()} == {"cut-and-time.svg", "heat-vertices.svg"}
     points = (tmp_path / "cut-and-time.svg").read_text()
     assert [name in points for name in (">METIS<", ">KaMinPar<", ">multilevel<")] == [True] * 3
+    assert "@media (prefers-color-scheme: dark)" in points
+    assert "fill: #ffffff" not in points.split("</style>")[-1]  # no slab on dark paper
     cells = re.findall(r">([\d.]+)</text>", (tmp_path / "heat-vertices.svg").read_text())
     assert {"0.50", "12"} <= set(cells)
     assert ">b<" not in (tmp_path / "heat-vertices.svg").read_text()  # of a cut of 0 there is no ratio
+
+
+def test_no_name_of_the_front_picture_covers_another(quality):
+    pictures = importlib.import_module("quality_pictures")
+    names = ["multilevel", "multilevel best", *pictures.PEERS]
+    rows = [(name, 1.0 + 0.3 * place, 1.1 + 0.01 * (place % 3)) for place, name in enumerate(names)]
+    figure = pictures.plotted(lambda: pictures._points(rows), None)
+    figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in figure.axes[0].texts]
+    assert len(boxes) == len(names)
+    assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
 
 
 def test_the_graphs_that_come_along_are_always_there(quality, kinds, tmp_path, monkeypatch):

@@ -28,7 +28,8 @@ def of_markdown(text):
 
 
 def of_latex(text):
-    """Return the cells of all tables."""
+    """Return the cells of all tables. Heads have spaces for underscores."""
+    text = re.sub(r"(?<=\\toprule\n).*", lambda head: re.sub(r"(?<=\w) (?=\w)", "_", head[0]), text)
     rows = [line.removesuffix(r" \\") for line in text.splitlines() if line.endswith(r" \\")]
     return [[re.sub(r"\\([&%$#_{}])", r"\1", cell) for cell in re.split(r"(?<!\\) & ", row)] for row in rows]
 

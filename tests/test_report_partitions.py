@@ -27,6 +27,26 @@ def test_a_vertex_partition_with_its_graph():
     assert image.get_array().filled(0).tolist() == evaluation.cut_matrix.tolist()
 
 
+def test_the_colour_bar_has_several_ticks():
+    graph = np.random.default_rng(0).integers(0, 300, (2000, 2))
+    figure = fp.spring(graph, 4).plot()
+    figure.draw_without_rendering()
+    (bar,) = [axes for axes in figure.subfigs[0].axes if axes.get_label() == "<colorbar>"]
+    low, high = bar.get_ylim()
+    shown = [tick.get_text() for tick in bar.get_yticklabels() if low <= tick.get_position()[1] <= high]
+    assert len([text for text in shown if text]) >= 3
+
+
+def test_a_notebook_shows_each_number_of_a_part_once():
+    graph = np.random.default_rng(0).integers(0, 300, (2000, 2))
+    p = fp.multilevel(graph, 4, volume_balance=1.2)
+    page = p.evaluate()._repr_html_()
+    head = re.findall("<thead>.*?</thead>", page)
+    assert len(head) == 1  # all columns are in one table
+    assert f"<p>multilevel: parts of vertices, cap {p.cap}, volume_cap {p.volume_cap:,}</p>" in page
+    assert re.findall("<th>(.*?)</th>", head[0])[-2:] == ["components", "volume_load"]
+
+
 def test_an_edge_partition_with_its_graph():
     p = fp.algorithms.hdrf(PATH, 2)
     left, right = p.plot().subfigs[0].axes

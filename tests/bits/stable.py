@@ -22,7 +22,7 @@ from .graphs import root
 
 TIMES = {"date", "seconds_per_epoch", "edges_per_s", "idle_share"}
 MEMORY = {"worker_bytes", "peak_bytes", "bytes_per_vertex"}
-MACHINE = {"machine", "disk", "versions"}
+MACHINE = {"machine", "disk", "versions", "build"}
 SUMS = {"manifest_xxh3", "checksums"}
 VARYING = TIMES | MEMORY | MACHINE | SUMS
 """Names whose values are taken out, beside all that end with seconds."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -177,6 +177,10 @@ class Table(NamedTuple):
     """No names: the table is a list of names and values."""
     rows: Sequence[Sequence[str]]
     left: Sequence[int] = (0,)
+    bold: Collection[tuple[int, int]] = ()
+    """The cells to stress in a text with fonts, by row and column."""
+    breaks: Collection[int] = ()
+    """The rows that begin a further group."""
 
     def __str__(self) -> str:
         lines = [self.columns, *self.rows] if self.columns else self.rows

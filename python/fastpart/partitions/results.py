@@ -117,10 +117,18 @@ class Evaluation:
         return self.parts.__arrow_c_stream__(requested_schema)
 
     def _repr_html_(self) -> str:
-        shown = [
-            frame for frame in (self.summary, self.types, self.relations, self.parts) if frame is not None
-        ]
-        return tables(f"{self.algorithm}: parts of {self.of}", *shown)
+        parts = self.parts
+        caps = {
+            name: parts[name][0]
+            for name in parts.columns
+            if name.endswith("cap") and parts[name].n_unique() == 1
+        }
+        repeated = ["load"] if "load" in parts.columns and parts["load"].equals(parts[self.of]) else []
+        frames = (self.summary, self.types, self.relations, parts.drop([*caps, *repeated]))
+        title = ", ".join(
+            [f"{self.algorithm}: parts of {self.of}", *(f"{name} {cap:,}" for name, cap in caps.items())]
+        )
+        return tables(title, *(frame for frame in frames if frame is not None))
 
     def to_json(self) -> str:
         """Return ``{"summary": {...}, "parts": [...]}``. Undefined values are null.

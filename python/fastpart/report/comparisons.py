@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from ..core.parameters import StrPath
+from ..core.parameters import StrPath, flag, positive
+from ..errors import ParameterError, arg
 from ..measures.compare import Comparison
+from ..measures.compare.analysis import checked_measure, profile_of, rows_with
 from ..measures.compare.outcomes import MEASURES, TITLES, Outcome, merged
-from .figures import Figure, Panel, figure_of, plotted
-from .panels import bars, matrices, scatter, strokes
+from .figures import WIDTHS, Figure, Panel, drawing, figure_of, plotted
+from .look import label, marks_of, number
+from .panels import Point, bars, dots, explain, matrices, profiles, scatter, strokes
+
+FONT = 8
+"""Size of the text of figures for papers, in points. Names are five sixths of it."""
+
+LINE = 0.15
+"""Height of a line of a legend, in inches."""
 
 WORDS = {
     "cut_ratio": "edge-cut ratio",
@@ -31,10 +40,91 @@ SIZES: dict[str, tuple[tuple[str, str, bool], ...]] = {
 """Column of the parts, its title, and whether the cap bounds it."""
 
 
-def plot_comparison(comparison: Comparison, out: StrPath | None = None) -> Figure:
-    """Plot quality against time, and each measure."""
-    groups = [[*_scatters(comparison, of), *_measures(comparison, of)] for of in MEASURES]
-    return plotted(lambda: figure_of(*groups), out)
+def plot_comparison(
+    comparison: Comparison,
+    out: StrPath | None = None,
+    measure: str | None = None,
+    profile: bool = False,
+    axes: Any = None,
+    width: str | float | None = None,
+) -> Figure:
+    """Plot quality against time, and each measure, or one measure for a paper.
+
+    See :meth:`fastpart.typing.Comparison.plot`.
+    """
+    draw = _profiles if flag("profile", profile) else _dots
+    if measure is None and not profile and axes is None and width is None:
+        groups = [[*_scatters(comparison, of), *_measures(comparison, of)] for of in MEASURES]
+        return plotted(lambda: figure_of(*groups), out)
+    measure = checked_measure(comparison.outcomes, measure)
+    if axes is not None:
+        for name, given in (("out", out), ("width", width)):
+            if given is not None:
+                raise ParameterError(
+                    f"{name}: the figure of {arg('ax')} is yours. Save it, and choose its size"
+                )
+        if not hasattr(axes, "errorbar"):
+            raise TypeError(f"ax: expected axes of matplotlib, got {type(axes).__name__}")
+        with drawing("matplotlib cannot draw the picture"):
+            draw(comparison, measure, axes, None)
+        return cast(Figure, axes.figure)
+    inches = (
+        WIDTHS.get(width or "column") if width is None or isinstance(width, str) else positive("width", width)
+    )
+    if inches is None or not 1 <= inches <= 100:
+        raise ParameterError(
+            f'width: {width!r} is neither "column" nor "page" nor a number of inches from 1 to 100'
+        )
+
+    def build() -> Figure:
+        figure = Figure(inches, 1)
+        figure.set_figheight(draw(comparison, measure, figure.subplots(), inches))
+        return figure
+
+    return plotted(build, out, FONT)
+
+
+def _dots(comparison: Comparison, measure: str, axes: Any, inches: float | None) -> float:
+    """Draw a row of points for each graph and k. Return a height in inches that suits it."""
+    known = rows_with(comparison.outcomes, measure)
+    cells: dict[str, list[Point]] = {}
+    several = len(comparison.graphs) > 1
+    for row in known:
+        name = f"{label(row['graph'])}, k = {row['k']}" if several else f"k = {row['k']}"
+        points = cells.setdefault(name, [])
+        if row.get(measure) is not None:
+            points.append(_point(row, measure))
+    texts = _texts(known, lambda row: row.get(measure) is None)
+    marks = marks_of(comparison.provenance["algorithms"])
+    dots(axes, [*cells.items()], [*texts], marks)
+    if measure == "seconds":
+        axes.set_xscale("log")
+        axes.minorticks_off()
+    axes.xaxis.set_major_formatter(number)
+    axes.set_xlabel(f"{WORDS.get(measure, measure)} (less is better)")
+    lines = explain(axes.figure if inches else axes, texts, marks, inches, line=False)
+    return 0.6 + len(cells) * max(0.25, 0.065 * len(texts)) + lines * LINE
+
+
+def _profiles(comparison: Comparison, measure: str, axes: Any, inches: float | None) -> float:
+    """Draw performance profiles. Return a height in inches that suits them."""
+    frame = profile_of(comparison.outcomes, measure).group_by("algorithm", maintain_order=True)
+    marks = marks_of(comparison.provenance["algorithms"])
+    profiles(axes, {str(name): rows.select("tau", "fraction").rows() for (name,), rows in frame}, marks)
+    axes.set(
+        xlabel=f"{WORDS.get(measure, measure)} within this factor of the best", ylabel="fraction of instances"
+    )
+    known = rows_with(comparison.outcomes, measure)
+    texts = _texts(known, lambda row: row.get(measure) is None or bool(row.get("above_bound")))
+    return 2.2 + explain(axes.figure if inches else axes, texts, marks, inches, line=True) * LINE
+
+
+def _texts(rows: Iterable[Mapping[str, Any]], failed: Callable[[Mapping[str, Any]], bool]) -> dict[str, str]:
+    """Return the text of each algorithm in a legend, with the number of instances in which it failed."""
+    counts: dict[str, int] = {}
+    for row in rows:
+        counts[row["algorithm"]] = counts.get(row["algorithm"], 0) + failed(row)
+    return {name: label(name) + (f" ({count} failed)" if count else "") for name, count in counts.items()}
 
 
 def groups_of(comparison: Comparison) -> Iterable[tuple[str, list[Panel]]]:
@@ -92,20 +182,26 @@ def _measures(comparison: Comparison, of: str) -> Iterable[Panel]:
         if values:
             numbers = sorted({k for _, k in values})
             title = f"{graph}: {WORDS[measure]}" if graph else WORDS[measure]
-            yield bars(title, values, numbers, 0.0 if measure == "cut_ratio" else 1.0)
+            colours = {
+                name: mark.text for name, mark in marks_of(comparison.provenance["algorithms"]).items()
+            }
+            yield bars(title, values, numbers, colours=colours)
 
 
 def _scatters(comparison: Comparison, of: str) -> Iterable[Panel]:
     """Plot cut (or replication factor) against seconds, one plot per number of parts."""
-    measure = MEASURES[of][0]
+    measure, marks = MEASURES[of][0], marks_of(comparison.provenance["algorithms"])
     for cell in _cells(comparison, of):
-        points = [
-            (outcome.row["seconds"], outcome.row[measure], outcome.row["algorithm"])
-            for outcome in cell.outcomes
-            if outcome.row.get("seconds")
-        ]
+        points = [_point(outcome.row, measure) for outcome in cell.outcomes if outcome.row.get("seconds")]
         if len(points) > 1:
-            yield scatter(f"{cell.title}: {WORDS[measure]} against seconds", WORDS[measure], points)
+            yield scatter(f"{cell.title}: {WORDS[measure]} against seconds", WORDS[measure], points, marks)
+
+
+def _point(row: Mapping[str, Any], measure: str) -> Point:
+    return Point(
+        row["algorithm"], row[measure], row.get(f"{measure}_sd"), row.get("seconds") or 0.0, row.get("seconds_sd"),
+        bool(row.get("above_bound")),
+    )  # fmt: skip
 
 
 def _sizes(comparison: Comparison, of: str) -> Iterable[Panel]:

@@ -11,7 +11,7 @@ import textwrap
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
@@ -44,6 +44,9 @@ with drawing("matplotlib cannot be loaded"):
 WIDTH = 4.0
 """Width of a panel, in inches: a column of a page, or the screen of a phone."""
 
+WIDTHS = {"column": 3.33, "page": 7.0}
+"""Widths of figures for papers, in inches: of a column, and of a page with two of them."""
+
 COLUMNS = 3
 """Panels beside one another in a figure."""
 
@@ -67,6 +70,7 @@ STYLE = {
     "grid.color": LIGHT["grid"],
     "legend.fontsize": "small",
     "legend.frameon": False,
+    "pdf.fonttype": 42,  # publishers refuse fonts of type 3
     "svg.fonttype": "none",  # text stays text
     "svg.hashsalt": "fastpart",  # the same ids in every run
     "text.color": LIGHT["text"],
@@ -99,8 +103,10 @@ def _styled() -> Iterator[None]:
 class Figure(matplotlib.figure.Figure):
     """A figure that notebooks show without pyplot."""
 
-    def __init__(self, width: float, height: float) -> None:
-        super().__init__(figsize=(width, height), layout="constrained")
+    def __init__(
+        self, width: float, height: float, layout: Literal["constrained", "tight"] = "constrained"
+    ) -> None:
+        super().__init__(figsize=(width, height), layout=layout)
 
     def content(self, suffix: str, **options: Any) -> bytes:
         """Return the content of a file. It is a function of the figure."""
@@ -146,10 +152,10 @@ class Panel(NamedTuple):
     """Called with the figure, or a part of one."""
 
 
-def plotted(build: Callable[[], Figure], out: StrPath | None) -> Figure:
+def plotted(build: Callable[[], Figure], out: StrPath | None, size: float | None = None) -> Figure:
     """Return the figure that a function builds. With ``out`` it is also written, atomically."""
     target = None if out is None else output(out, PICTURES)
-    with _styled():
+    with _styled(), style.context({} if size is None else {"font.size": size}):
         figure = build()
     if target is not None:
         _core.write_file(target, figure.content(target.suffix[1:]))
@@ -174,7 +180,9 @@ def inline(panels: Iterable[Panel], prefix: str) -> Iterator[tuple[str, str]]:
     """Yield title and SVG of each panel, for a page whose style sheet defines the colours as variables."""
     for number, panel in enumerate(panels):
         with _styled():
-            figure = Figure(WIDTH, panel.height)
+            figure = Figure(
+                WIDTH, panel.height, "tight"
+            )  # it measures once what "constrained" measures twice
             panel.draw(figure)
         svg = _for_page(figure.content("svg", transparent=True), f"{prefix}{number}-")
         svg.set("aria-label", printable(panel.title))

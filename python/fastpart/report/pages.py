@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import groupby
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -16,11 +16,12 @@ from .. import _core
 from ..core.frames import pl
 from ..core.notes import log
 from ..core.parameters import StrPath, one_line, output, shown, sized
+from ..core.protocols import Table as Facts
 from ..measures.compare import Comparison
 from ..measures.compare.comparison import REPORTS
 from ..measures.compare.outcomes import MEASURES, TITLES, merged
 from .look import DARK, LIGHT, printable
-from .text import MOST_ROWS, columns_of, conditions_of, measure_text
+from .text import MOST_ROWS, columns_of, conditions_of, measured_table, ratio_tables
 
 if TYPE_CHECKING:
     from .figures import Panel
@@ -61,9 +62,13 @@ def write_report(comparison: Comparison, out: StrPath) -> None:
         plot_comparison(comparison, target)
         return
     graphs, rows = comparison.graphs, comparison.summary.rows(named=True)
-    tables = [
-        _table(of, [row for row in rows if row["of"] == of and row["error"] is None]) for of in MEASURES
-    ]
+    tables = []
+    for of in MEASURES:
+        measured = [row for row in rows if row["of"] == of and row["error"] is None]
+        if measured:
+            tables.append(
+                _grouped(measured_table(TITLES[of], columns_of(of, measured), _by_k(measured), cell))
+            )
     columns = {name for table in tables for name in table.columns}
     sizes = [f"{each['n']:,} vertices, {each['m']:,} records, {each['loops']:,} loops" for each in graphs]
     facts = [f"{each['name']}: {size}." for each, size in zip(graphs, sizes, strict=True)]
@@ -72,7 +77,8 @@ def write_report(comparison: Comparison, out: StrPath) -> None:
         title=f"Partitions of {', '.join(each['name'] for each in graphs)}",
         facts=" ".join([*(facts if len(graphs) > 1 else sizes), *conditions_of(comparison.provenance)]),
         tables=[
-            *(table for table in tables if table.columns), *_ratios(comparison), *_tables_by_type(comparison),
+            *tables, *(map(_grouped, ratio_tables(comparison.ratios)) if len(graphs) > 1 else ()),
+            *_tables_by_type(comparison),
         ],
         meanings={name: words for name, words in MEANING.items() if name in columns},
         refused=[outcome for outcome in merged(comparison.outcomes) if outcome.row.get("error") is not None],
@@ -81,13 +87,12 @@ def write_report(comparison: Comparison, out: StrPath) -> None:
     )  # fmt: skip
 
 
-def _ratios(comparison: Comparison) -> Iterable[Table]:
-    """Yield the geometric means over several graphs."""
-    if len(comparison.graphs) > 1:
-        frame = comparison.ratios
-        rows = [[(cell("", value), False) for value in row] for row in frame.rows()]
-        yield Table("Geometric means over graphs and k, relative to the baseline", frame.columns[1:],
-                    [[row[1:] for row in rows]])  # fmt: skip
+def _grouped(table: Facts) -> Table:
+    """Return a table of text for a page, with its groups of rows and its best cells."""
+    cells = [[(text, (i, j) in table.bold) for j, text in enumerate(row)] for i, row in enumerate(table.rows)]
+    ends = [0, *sorted(table.breaks), len(cells)]
+    title = table.title[:1].upper() + table.title[1:]
+    return Table(title, table.columns, [cells[start:end] for start, end in pairwise(ends)])
 
 
 def _provenance(facts: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
@@ -171,30 +176,10 @@ def _safe(value: Any) -> Any:
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _table(of: str, rows: list[dict[str, Any]]) -> Table:
-    names = columns_of(of, rows) if rows else []
-    first = [row.get("graph") for row in rows]
-
-    def order(row: dict[str, Any]) -> tuple[int, int]:
-        return first.index(row.get("graph")), row["k"]
-
-    groups = []
-    for _, group in groupby(sorted(rows, key=order), key=order):
-        alike = list(group)
-        best = {name: _best(name, [row[name] for row in alike]) for name in names[names.index("k") + 1 :]}
-        groups.append(
-            [
-                [
-                    (
-                        measure_text(name, row, functools.partial(cell, name)),
-                        row[name] is not None and row[name] == best.get(name),
-                    )
-                    for name in names
-                ]
-                for row in alike
-            ]
-        )
-    return Table(TITLES[of].capitalize(), names, groups)
+def _by_k(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the rows of each graph by their number of parts."""
+    graphs = [row.get("graph") for row in rows]
+    return sorted(rows, key=lambda row: (graphs.index(row.get("graph")), row["k"]))
 
 
 def _tables_by_type(comparison: Comparison) -> Iterable[Table]:
@@ -223,20 +208,12 @@ def _rows_by_type(row: dict[str, Any], frame: pl.DataFrame) -> list[list[Cell]]:
     ]
 
 
-def _best(name: str, values: list[float | None]) -> float | None:
-    """Return the best value, if the values differ."""
-    known = [value for value in values if value is not None]
-    if len(set(known)) < 2:
-        return None
-    return max(known) if name == "edges_per_s" else min(known)
-
-
 def cell(name: str, value: Any) -> str:
-    """Return the text of a table cell. The format depends on the column."""
+    """Return the text of a table cell. The format depends on the column. Seconds have three digits or more."""
     if value is None:
         return "\N{EN DASH}"
     if name == "seconds":
-        return f"{value:.3g}"
+        return f"{value:.{max(2 - math.floor(math.log10(value)), 0) if value > 0 else 0}f}"
     if isinstance(value, float):
         return f"{value:.4f}"
     return f"{value:,}" if isinstance(value, int) else str(value)

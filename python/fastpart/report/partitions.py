@@ -215,6 +215,8 @@ def _matrix(figure: Any, axes: Any, matrix: npt.NDArray[np.int64]) -> None:
     for axis in (axes.xaxis, axes.yaxis):
         axis.get_major_locator().set_params(integer=True, nbins=5)
     bar = figure.colorbar(image, ax=axes)
+    if most:  # a locator of powers of 10 finds one tick, or none
+        bar.set_ticks(np.unique(np.geomspace(least, most, 4).round()))
     bar.ax.yaxis.set_major_formatter(number)
     bar.ax.minorticks_off()
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -30,12 +31,13 @@ def table(frame: pl.DataFrame) -> str:
 
 def table_of(title: str, frame: pl.DataFrame) -> Table:
     """Return a frame as a table of text."""
-    rows = [[_cell(value) for value in row] for row in frame.iter_rows()]
+    rows = [[cell_text(value) for value in row] for row in frame.iter_rows()]
     texts = [place for place, dtype in enumerate(frame.dtypes) if dtype == pl.String]
     return Table(title, frame.columns, rows, texts)
 
 
-def _cell(value: Any) -> str:
+def cell_text(value: Any) -> str:
+    """Return the text of a value in a table."""
     if value is None:
         return "-"
     if isinstance(value, float) and value >= MANY:
@@ -86,12 +88,16 @@ def comparison_html(comparison: Comparison) -> str:
     names = ", ".join(
         f"{graph['name']}: n = {graph['n']:,}, m = {graph['m']:,}" for graph in comparison.graphs
     )
-    refused = comparison.summary.filter(pl.col("error").is_not_null())
-    tables = comparison_tables(comparison, MOST_COLUMNS)
-    if len(refused):
-        tables.append(table_of("no partition", refused.select(pl.col("^(graph|algorithm|k|error)$"))))
+    tables = [*comparison_tables(comparison, MOST_COLUMNS), *failures(comparison)]
     lines = [f"Partitions of {names}", *conditions_of(comparison.provenance)]
     return f"<div>{''.join(f'<p>{escape(line)}</p>' for line in lines)}{''.join(each.html for each in tables)}</div>"
+
+
+def failures(comparison: Comparison) -> list[Table]:
+    """Return a table of the runs that failed, with the reasons, if there are any."""
+    failed = comparison.summary.filter(pl.col("error").is_not_null())
+    names = pl.col("^(graph|algorithm|k|error)$")
+    return [table_of("no partition", failed.select(names))] if len(failed) else []
 
 
 def conditions_of(provenance: Mapping[str, Any]) -> list[str]:
@@ -105,19 +111,46 @@ def conditions_of(provenance: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def comparison_tables(comparison: Comparison, most: int | None = None) -> list[Table]:
+def comparison_tables(
+    comparison: Comparison,
+    most: int | None = None,
+    columns: Sequence[str] | None = None,
+    text: Callable[[str, Any], str] = lambda _, value: cell_text(value),
+) -> list[Table]:
     """Return a table of vertex partitions, one of edge partitions, and the means over several graphs.
 
-    ``most`` is the most columns.
+    ``most`` is the most columns. ``columns`` are those to show, in this order. ``text`` gets the name of a column.
     """
     tables, rows = [], comparison.summary.rows(named=True)
     for of in MEASURES:
         measured = [row for row in rows if row["of"] == of and row["error"] is None]
-        if measured:
-            names = _few(of, columns_of(of, measured), most)
-            cells = [[measure_text(name, row, _cell) for name in names] for row in measured]
-            tables.append(Table(TITLES[of], names, cells, range(names.index("k"))))
-    return tables + (_ratios(comparison.ratios) if len(comparison.graphs) > 1 else [])
+        if measured and (names := _few(of, columns_of(of, measured, columns), most))[-1] != "k":
+            tables.append(measured_table(TITLES[of], names, measured, text))
+    return tables + (
+        ratio_tables(comparison.ratios) if len(comparison.graphs) > 1 and columns is None else []
+    )
+
+
+def measured_table(
+    title: str, names: Sequence[str], rows: Sequence[Mapping[str, Any]], text: Callable[[str, Any], str]
+) -> Table:
+    """Return a table of measures, with the best value of each graph and k in bold. Their rows are together."""
+    instances = [(row.get("graph"), row["k"]) for row in rows]
+    first = names.index("k") + 1
+    cells = [[measure_text(name, row, functools.partial(text, name)) for name in names] for row in rows]
+    bold = set()
+    for instance in set(instances):
+        places = [place for place, each in enumerate(instances) if each == instance]
+        for column, name in enumerate(names[first:], first):
+            known = [place for place in places if rows[place][name] is not None]
+            valid = [place for place in known if not rows[place]["above_bound"]]
+            if valid and len({rows[place][name] for place in known}) > 1:
+                best = (max if name == "edges_per_s" else min)(rows[place][name] for place in valid)
+                bold |= {
+                    (place, column) for place in valid if text(name, rows[place][name]) == text(name, best)
+                }
+    breaks = [place for place in range(1, len(rows)) if instances[place] != instances[place - 1]]
+    return Table(title, names, cells, range(first - 1), bold, breaks)
 
 
 def _few(of: str, names: list[str], most: int | None) -> list[str]:
@@ -129,13 +162,17 @@ def _few(of: str, names: list[str], most: int | None) -> list[str]:
 
 
 def measure_text(name: str, row: Mapping[str, Any], text: Callable[[Any], str]) -> str:
-    """Return a cell with its standard deviation, or the mark of a part above the bound."""
+    """Return a cell with its standard deviation, or the mark of a part above the bound.
+
+    A deviation has as many digits behind the point as its mean.
+    """
     if (deviation := row.get(f"{name}_sd")) is not None:
-        return f"{text(row[name])} \N{PLUS-MINUS SIGN}{text(deviation)}"
+        mean = text(row[name])
+        return f"{mean} \N{PLUS-MINUS SIGN}{deviation:.{len(mean.partition('.')[2])}f}"
     return f"{text(row[name])}{'*' * (name == BOUNDED[row['of']] and bool(row['above_bound']))}"
 
 
-def _ratios(ratios: pl.DataFrame) -> list[Table]:
+def ratio_tables(ratios: pl.DataFrame) -> list[Table]:
     """Return the geometric means of each kind, without columns that have none."""
     tables = []
     for (of, baseline), rows in ratios.group_by("of", "baseline", maintain_order=True):
@@ -149,14 +186,14 @@ def _ratios(ratios: pl.DataFrame) -> list[Table]:
 def evaluation_tables(evaluation: Evaluation) -> list[Table]:
     """Return the summary, one measure per row, and the tables of the parts, types and relations."""
     known = [name for name in evaluation.summary.columns if getattr(evaluation, name) is not None]
-    rows = [(name, _cell(getattr(evaluation, name))) for name in known]
+    rows = [(name, cell_text(getattr(evaluation, name))) for name in known]
     named = {"parts": evaluation.parts, "types": evaluation.types, "relations": evaluation.relations}
     whole = Table(f"{one_line(evaluation.algorithm)}, k = {evaluation.k:,}", ("measure", "value"), rows)
     return [whole, *(table_of(title, frame) for title, frame in named.items() if frame is not None)]
 
 
-def columns_of(of: str, rows: list[dict[str, Any]]) -> list[str]:
-    """Return the columns to show for partitions of ``of``: those with a value in some row."""
+def columns_of(of: str, rows: list[dict[str, Any]], wanted: Sequence[str] | None = None) -> list[str]:
+    """Return the columns to show for partitions of ``of``: those with a value in some row, if they are wanted."""
     rest = [
         name
         for name in rows[0]
@@ -165,5 +202,6 @@ def columns_of(of: str, rows: list[dict[str, Any]]) -> list[str]:
         or name.startswith(TRAFFIC)
     ]
     measures = [*MEASURES[of], *(name for name in rest if name not in MEASURES[of])]
-    known = [name for name in (*measures, *COST) if any(row[name] is not None for row in rows)]
+    asked = (*measures, *COST) if wanted is None else wanted
+    known = [name for name in asked if any(row[name] is not None for row in rows)]
     return [*(["graph"] if "graph" in rows[0] else []), "algorithm", "k", *known]

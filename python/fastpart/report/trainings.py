@@ -67,4 +67,4 @@ def panels_of(table: pl.DataFrame) -> Iterable[Panel]:
             if value is not None and math.isfinite(value)
         }
         if values:
-            yield bars(title, values, numbers, 0.0, digits, better)
+            yield bars(title, values, numbers, digits, better)

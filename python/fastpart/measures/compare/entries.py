@@ -24,10 +24,14 @@ from ...errors import GraphWarning, ParameterError
 from ...graphs.graph import Graph
 from ...partitions.partition import EdgePartition, Partition, VertexPartition
 from ...partitions.partitioners import ALGORITHMS, PARTITIONERS, VARIANTS, items_of, needs_splits, partition
+from ...partitions.partitioners.builtin import SUCCESSORS
 from .peers import PEERS, Bench, Peer
 
 CALLS: Mapping[str, Callable[..., Any]] = ChainMap(PARTITIONERS, {"partition": partition})
 """Functions by name: the partitioners, and those that choose among them."""
+
+BUILT_IN = {*CALLS, *SUCCESSORS}
+"""The names of the algorithms of fastpart, also of those that begin with a partition."""
 
 SHARED = ("graph", "k", "seed", *NAMES)
 """Parameters that every algorithm gets from the comparison, if it takes them. No entry can have its own."""
@@ -63,6 +67,8 @@ class Entry:
         The parameters of the function with their defaults, and those that the user gave.
     versions : mapping
         The version of its package by name.
+    algorithm : str or None
+        The name of the built-in algorithm or of the peer that runs. None: it is the user's own.
     """
 
     label: str
@@ -72,6 +78,7 @@ class Entry:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     given: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str | None] = field(default_factory=dict)
+    algorithm: str | None = None
 
     def parameters(self, balance: float | None) -> dict[str, Any]:
         """Return what it runs with under this bound of the comparison. A bound of its own comes first."""
@@ -98,16 +105,17 @@ def _function(label: str, function: Callable[..., Any], given: Mapping[str, Any]
         graph._source.forget_csr()
         return Run(_as_partition(result, graph, k), seconds, taken.growth)
 
-    names = [name for name, known in CALLS.items() if known is function]
-    of = items_of(names[0], given) if names else None
-    return Entry(label, run, of, defaults=_defaults_of(function), given=given)
+    name = next((name for name, known in CALLS.items() if known is function), None)
+    of = None if name is None else items_of(name, given)
+    return Entry(label, run, of, defaults=_defaults_of(function), given=given, algorithm=name)
 
 
 def _existing(label: str, partition: Partition) -> Entry:
     """Return the entry of a partition, which is measured only."""
     return Entry(
-        one_line(label), lambda *_: Run(partition), partition.of, partition.k, given=partition.parameters
-    )
+        one_line(label), lambda *_: Run(partition), partition.of, partition.k, given=partition.parameters,
+        algorithm=partition.algorithm if partition.algorithm in BUILT_IN else None,
+    )  # fmt: skip
 
 
 def _peer(label: str, peer: Peer, given: Mapping[str, Any]) -> Entry:
@@ -119,7 +127,7 @@ def _peer(label: str, peer: Peer, given: Mapping[str, Any]) -> Entry:
 
     return Entry(
         label, run, "vertices", defaults={**peer.defaults, "balance": BALANCE}, given=given,
-        versions={peer.module: peer.version},
+        versions={peer.module: peer.version}, algorithm=peer.name,
     )  # fmt: skip
 
 
@@ -247,8 +255,13 @@ def _as_partition(result: Any, graph: Graph, k: int) -> Partition:
             raise ParameterError(f"the function returned a partition of {result.k} parts instead of {k}")
         return result
     array = np.asarray(result)
-    cls = VertexPartition if len(array) == graph.num_vertices else EdgePartition
-    return cls(array, k)
+    n, m = graph.num_vertices, graph.num_edges
+    if array.ndim == 1 and len(array) not in (n, m):
+        raise ParameterError(
+            f"the function returned {len(array):,} parts. Return one for each of the {n:,} vertices, or for each of "
+            f"the {m:,} records"
+        )
+    return (VertexPartition if array.shape == (n,) else EdgePartition)(array, k)
 
 
 PERIOD = 0.001

@@ -20,7 +20,7 @@ MATRIX_PARTS = 64
 LISTED_PARTS = 1024
 """Up to this many parts the measures of each part are kept."""
 
-SCHEMA = 3
+SCHEMA = 4
 
 TITLES = {"vertices": "vertex partitions", "edges": "edge partitions"}
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from traceback import format_exception
 from typing import Any, Unpack
 
@@ -18,7 +15,6 @@ from ...core.frames import pl
 from ...core.option_groups import OptionObject
 from ...core.options import Options, RunOptions, run_options, with_options
 from ...core.parameters import Progress, one_line
-from ...core.system import memory_bytes, processor
 from ...errors import EdgeFileChangedError, FastpartError, ParameterError
 from ...graphs.graph import Graph
 from ...partitions.homes import home_parts
@@ -31,6 +27,7 @@ from .comparison import Comparison
 from .entries import BALANCE, Entry, Run, entries_of
 from .outcomes import BOUNDED, LISTED_PARTS, MATRIX_PARTS, Outcome
 from .peers import Bench
+from .provenance import provenance_of
 from .subjects import Subject, subjects_of
 
 
@@ -64,9 +61,10 @@ def compare(
 
     Parameters
     ----------
-    graph : path, array or Graph, or list of these
+    graph : path, array or Graph, or list or dict of these
         The graph, as :func:`open_graph` accepts it. In a list of paths, of graphs or of two-dimensional arrays each is
-        a graph of its own. Pass ``open_graph(files)`` for one graph in several files.
+        a graph of its own. A dict also names them: ``{"Cora": graph, "DBLP": "dblp.txt"}``. Pass ``open_graph(files)``
+        for one graph in several files.
     k : int or several
         Numbers of parts.
     algorithms : list, optional
@@ -318,48 +316,3 @@ def _reason(error: Exception) -> str:
 
 def _refusal(error: Exception) -> bool:
     return isinstance(error, FastpartError | MemoryError)
-
-
-MOST_LETTERS = 80
-"""Most letters of a parameter that is no number and no short text."""
-
-
-def provenance_of(entries: Iterable[Entry], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return date, versions, machine, the settings of all runs, and the parameters of each algorithm.
-
-    It names neither the host nor the user.
-    """
-    versions = {"fastpart": _core.__version__, "python": platform.python_version(), "numpy": np.__version__}
-    parameters = {}
-    for entry in entries:
-        used = entry.parameters(settings["balance"])
-        parameters[entry.label] = {name: _plain(value) for name, value in used.items()}
-        versions |= {name: version for name, version in entry.versions.items() if version is not None}
-    return {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        **{name: _plain(value) for name, value in settings.items()},
-        "versions": versions,
-        "machine": {
-            "processor": one_line(processor(), MOST_LETTERS),
-            "cores": os.cpu_count() or 1,
-            "memory": memory_bytes(),
-        },
-        "parameters": parameters,
-    }
-
-
-def _plain(value: Any) -> Any:
-    """Return a parameter as JSON can hold it. Arrays and other objects are named by their type."""
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float):
-        return value if np.isfinite(value) else str(value)
-    if isinstance(value, np.generic):
-        return _plain(value.item())
-    if isinstance(value, Mapping):
-        return {str(key): _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    if isinstance(value, os.PathLike):
-        return one_line(os.fspath(value), MOST_LETTERS)
-    return f"{type(value).__name__} of {len(value)}" if hasattr(value, "__len__") else type(value).__name__

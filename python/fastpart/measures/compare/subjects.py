@@ -12,7 +12,7 @@ from ...core.frames import pl
 from ...core.inputs import labels_of, train_of
 from ...core.notes import log
 from ...core.options import RunOptions
-from ...core.parameters import shown
+from ...core.parameters import one_line, shown
 from ...core.vertex_tables import InOrder
 from ...errors import ParameterError, arg
 from ...graphs.given_splits import typed_splits
@@ -40,7 +40,7 @@ class Subject:
     Attributes
     ----------
     name : str
-        Its name in tables: that of the file, or "graph". No two have the same.
+        Its name in tables: the one that the user gave, that of the file, or "graph". No two have the same.
     graph : Graph
         Open.
     measured : mapping
@@ -73,18 +73,38 @@ def subjects_of(
     source: Any, measured: tuple[Any, Any, Any], traffic: tuple[Any, ...], run: RunOptions
 ) -> list[Subject]:
     """Open the graph, or each of several. ``measured`` is labels, splits and the number of the split."""
-    sources = source if _several(source) else [source]
+    names, sources = (
+        _named(source) if _names_graphs(source) else (None, source if _several(source) else [source])
+    )
     if len(sources) > 1:
         for name, given in zip(("labels", "splits"), measured, strict=False):
             if given is not None:
                 raise ParameterError(f"{name}: they are those of one graph. Compare the graphs one by one")
     subjects: list[Subject] = []
-    for each in sources:
+    for place, each in enumerate(sources):
         opened = open_graph(each, **vars(run))
         name = shown(Path(opened.path).name) if opened.path else "graph"
+        name = names[place] if names else name
         alike = sum(name == other.name.partition(" #")[0] for other in subjects)
         subjects.append(_subject(f"{name} #{alike + 1}" if alike else name, opened, measured, traffic, run))
     return subjects
+
+
+def _names_graphs(source: Any) -> bool:
+    """Return whether a dict has graphs by name. One with ``edge_index`` is itself a graph, of OGB."""
+    return isinstance(source, Mapping) and "edge_index" not in source
+
+
+def _named(source: Mapping[Any, Any]) -> tuple[list[str], list[Any]]:
+    """Return the names of several graphs, and the graphs."""
+    if not source or not all(isinstance(name, str) and name.strip() for name in source):
+        raise ParameterError(
+            "graph: expected graphs by name, such as {'Cora': graph}. Give each a name of letters"
+        )
+    names = [one_line(name) for name in source]
+    if len(set(names)) < len(names):
+        raise ParameterError("graph: two graphs have the same name. Rename one")
+    return names, [*source.values()]
 
 
 def _several(source: Any) -> bool:
