@@ -286,6 +286,7 @@ def _overload(algorithm: _core.Algorithm, of: str) -> list[str]:
 
 _OF_TRAINING = [
     ("fastpart.train.registry", "register"),
+    ("fastpart.train", "loggers as loggers"),
     ("fastpart.train.on_ray", "ray"),
     ("fastpart.train.opening", "open"),
 ]

@@ -11,3 +11,7 @@ from .partitions.partitioners.custom import custom
 
 __all__ = ["custom", "expected_cut", "partition"]
 __all__ += builtin.__all__
+
+
+def __dir__() -> list[str]:
+    return __all__

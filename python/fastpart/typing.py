@@ -7,3 +7,7 @@ from .partitions.order import Ordering
 from .partitions.results import Clustering, Evaluation
 
 __all__ = ["Clustering", "Comparison", "EdgeSplits", "Evaluation", "Ordering", "Traffic"]
+
+
+def __dir__() -> list[str]:
+    return __all__

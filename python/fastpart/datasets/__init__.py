@@ -15,6 +15,11 @@ from ..graphs.opening import open_graph
 
 __all__ = ["LabelledGraph", "amazon_computers", "cora"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _FOLDER = Path(__file__).parent
 _ENDS = (0.7, 0.85)
 """Where the training and the validation vertices end in a random order, where a graph has no public split."""

@@ -12,3 +12,7 @@ from .text import text
 from .wholegraph import wholegraph
 
 __all__ = ["dgl", "glt", "pyg", "text", "wholegraph"]
+
+
+def __dir__() -> list[str]:
+    return __all__

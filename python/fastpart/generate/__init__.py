@@ -20,6 +20,11 @@ from .tables import typed
 
 __all__ = ["ba", "grid", "planted", "rmat", "typed"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _MOST_VERTICES = 2**32 - 1
 _MOST_EDGES = 2**48
 

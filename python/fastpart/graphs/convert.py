@@ -187,7 +187,7 @@ def convert(
         with tempfile.TemporaryDirectory(dir=run.tmp_dir) as folder:
             known, graph = convert_files(spooled(Path(folder)), target, how, run)
     graph = open_records(target) if graph is None else graph
-    graph.remember(known.loops, known.checksum)
+    graph._remember(known.loops, known.checksum)
     return graph
 
 

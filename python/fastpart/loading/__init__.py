@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from ..partitions.plan import Plan
+from . import rows
 from .cached_rows import save_cache
 from .sample import Sample
 from .scheduling import Trace
@@ -34,6 +35,11 @@ __all__ = [
     "save_cache",
     "sum_gradients",
 ]
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "rows"]
+
 
 if TYPE_CHECKING or find_spec("torch") is not None:
     from .batch import Batch, Block, TypedBatch, TypedBlock

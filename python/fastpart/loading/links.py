@@ -380,9 +380,9 @@ class LinkLoader(Loader):
         reverse, stay = (target, f"{REVERSE}{name}", source), {}
         keys = np.unique(number(pairs[:, 0], pairs[:, 1]))
         for key in {self.relation, reverse} & set(self.edge_types):
-            ends = batch.ends(key)
+            ends = batch._ends(key)
             stay[key] = ~among(number(*(ends[::-1] if key == reverse else ends)), keys)
-        return batch.without(stay)
+        return batch._without(stay)
 
 
 def edges_of(edges: Any, partition: VertexPartition, repeated: bool = False, loops: bool = False) -> Ids:

@@ -20,6 +20,7 @@ from ..measures.ranking import Epoch, by_score, rows_by_type
 from ..partitions.loader_options import Fanouts, LoaderOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.seeds import Deal, Seeds, Steps, given_rank, rank_of_part
+from ..partitions.stored_graph import refuse_without_edges
 from ..partitions.temporal import loaded_seeds
 from ..partitions.types import edge_keys, fanouts_of, type_names
 from .agreement import refuse_other_directories
@@ -97,7 +98,7 @@ class Loader:
         plan: StrPath | None = None,
         input: str | None = None,
     ) -> None:
-        partition.refuse_without_edges()
+        refuse_without_edges(partition)
         self._given_input = input
         self.types, self.edge_types = type_names(partition), edge_keys(partition)
         self._types, self._rows_by_type = partition._types, partition._rows_by_type

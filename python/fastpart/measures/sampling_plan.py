@@ -18,7 +18,7 @@ from ..core.options import RunOptions
 from ..errors import arg
 from ..graphs.graph import Graph
 from ..partitions.loader_options import Fanouts
-from ..partitions.partition import Partition
+from ..partitions.partition import Partition, refuse_other_graph
 from ..partitions.types import EdgeKey, relation_fanouts
 from .row_types import RowTypes
 
@@ -111,7 +111,7 @@ def traffic_of(
     options: RunOptions,
 ) -> list[_core.PartTraffic]:
     """Return the traffic of each part of a graph."""
-    partition.refuse_other_graph(graph.num_vertices, graph.num_edges, None)
+    refuse_other_graph(partition, graph.num_vertices, graph.num_edges, None)
     if graph._typed is not None:
         graph.identify(options)  # compares the ends of the records with their types, once
     return _core.predict_traffic(

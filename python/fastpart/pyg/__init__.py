@@ -20,12 +20,17 @@ from ..core.options import taking
 from ..partitions.loader_options import Fanouts, SamplingOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.sampling import sampling_of
+from ..partitions.stored_graph import refuse_without_edges
 from .clusters import ClusterData
 from .edges import PartitionEdges, edges_by_relation
 from .features import PartitionFeatures, rows_by_group
 from .sampling import PartitionSampler
 
 __all__ = ["ClusterData", "feature_store", "graph_store", "sampler"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 @called_well
@@ -140,4 +145,4 @@ def _stored(partition: object) -> None:
     """Refuse what has no in-edges of all vertices."""
     if not isinstance(partition, VertexPartition):
         raise TypeError(f"partition: expected a VertexPartition, got {type(partition).__name__}")
-    partition.refuse_without_edges()
+    refuse_without_edges(partition)

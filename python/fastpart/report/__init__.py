@@ -8,6 +8,10 @@ if TYPE_CHECKING:
 __all__ = ["draw"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def __getattr__(name: str) -> Any:
     if name != "draw":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,3 +8,7 @@ from .upgrading import upgrade
 from .verifying import Verification, verify
 
 __all__ = ["SCHEMA", "Verification", "open_partition", "restore", "save", "upgrade", "verify"]
+
+
+def __dir__() -> list[str]:
+    return __all__

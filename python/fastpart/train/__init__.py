@@ -30,6 +30,8 @@ __all__ = sorted([*_MODULES, *METHODS, "register"])  # of text
 
 
 def __getattr__(name: str) -> Any:
+    if name == "loggers":
+        return import_module(f"{__name__}.loggers")
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name not in METHODS:
@@ -40,4 +42,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return [*__all__, "loggers"]

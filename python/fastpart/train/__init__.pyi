@@ -7,6 +7,7 @@ import polars as pl
 from fastpart.core.options import Options
 from fastpart.core.parameters import CacheCriterion, NegativeRule, RowsIo, StrPath
 from fastpart.partitions.partition import PartitionSource
+from fastpart.train import loggers as loggers
 from fastpart.train.methods.edges.trained import TrainedEdges
 from fastpart.train.methods.embeddings.trained import TrainedEmbeddings
 from fastpart.train.methods.links.trained import TrainedLinks

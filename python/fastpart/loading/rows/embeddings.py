@@ -11,6 +11,12 @@ from .counts import Counts
 from .owners import Exchange, Owners
 from .source import Array, RowIds, RowSource
 
+__all__ = ["Embeddings", "Table"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 class Table(RowSource, Protocol):
     """The learned rows of the parts of a rank."""

@@ -55,6 +55,8 @@ class TrainedModel:
     ----------
     method : str
         Name of the training method.
+    task, options
+        What the network was built for, such as the number of classes, and the options that it was trained with.
     history : polars.DataFrame
         One row per epoch: ``epoch``, ``loss`` (mean over the training vertices), ``val_accuracy``, ``val_f1``,
         ``seconds``, and columns of the method.
@@ -99,7 +101,7 @@ class TrainedModel:
     summary: dict[str, Any]
     weights: dict[str, Tensor]
     out: Path | None
-    may_change: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    _may_change: Mapping[str, Any] = field(default_factory=dict, repr=False)
     learned: Mapping[str, npt.NDArray[Any]] | None = None
 
     _predicted: ClassVar[tuple[Predicted, ...]] = PREDICTED
@@ -120,7 +122,7 @@ class TrainedModel:
         return None if rows is None else pl.DataFrame(rows)
 
     @classmethod
-    def of(cls, task: Task, history: History, summary: dict[str, Any]) -> TrainedModel:
+    def _of_history(cls, task: Task, history: History, summary: dict[str, Any]) -> TrainedModel:
         """Return the result of a history."""
         epochs, folder = history.frame(), history.folder
         of_all: dict[str, Any] = {
@@ -174,10 +176,10 @@ class TrainedModel:
             raise ParameterError(
                 "resume: this training was not kept. Train with out=, the folder to resume from"
             )
-        given = {**self.may_change.get("arguments", {}), **self.options.objects, **changed}
+        given = {**self._may_change.get("arguments", {}), **self.options.objects, **changed}
         if epochs is not None:
             given["epochs"] = epochs
-        directory = self.may_change["source"] if source is None else source
+        directory = self._may_change["source"] if source is None else source
         kept = "model" in given or "model" in of(self.method).without
         model = {} if kept else {"model": self.options.model}
         trained: Self = of(self.method).function(directory, **model, **given, out=self.out, resume=True)

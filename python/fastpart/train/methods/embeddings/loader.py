@@ -101,6 +101,6 @@ def without_facts(batch: TypedBatch, facts: Ids, dataset: FactDataset) -> TypedB
         if not len(of_relation):
             continue
         number = undirected_keys if edge_type.relation.reverse == "merged" else keys_of
-        ends, known = batch.ends(key), np.unique(number(of_relation[:, 0], of_relation[:, 1]))
+        ends, known = batch._ends(key), np.unique(number(of_relation[:, 0], of_relation[:, 1]))
         stay[key] = ~among(number(*(ends[::-1] if edge_type.reversed else ends)), known)
-    return batch.without(stay)
+    return batch._without(stay)
