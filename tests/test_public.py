@@ -33,7 +33,6 @@ MODULES = sorted(
         "fastpart.compat.networkx",
         "fastpart.compat.pymetis",
         "fastpart.loading.rows",
-        "fastpart.loading.rows.embeddings",
         "fastpart.train.loggers",
     ]
 )

@@ -15,7 +15,7 @@ from ..partitions.plan import Plan
 from . import rows
 from .cached_rows import save_cache
 from .sample import Sample
-from .scheduling import Trace
+from .trace import Trace
 
 __all__ = [
     "Batch",
@@ -32,13 +32,14 @@ __all__ = [
     "dropout",
     "link_loader",
     "loader",
+    "rows",
     "save_cache",
     "sum_gradients",
 ]
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "rows"]
+    return __all__
 
 
 if TYPE_CHECKING or find_spec("torch") is not None:

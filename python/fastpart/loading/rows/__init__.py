@@ -1,9 +1,8 @@
 """Where the rows of features of a batch come from. Each is a :class:`RowSource`."""
 
-from . import embeddings
-from .source import RowSource
+from .sources import RowSource
 
-__all__ = ["RowSource", "embeddings"]
+__all__ = ["RowSource"]
 
 
 def __dir__() -> list[str]:
