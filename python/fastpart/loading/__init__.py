@@ -12,7 +12,6 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from ..partitions.plan import Plan
-from . import rows
 from .cached_rows import save_cache
 from .sample import Sample
 from .trace import Trace
@@ -43,6 +42,7 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING or find_spec("torch") is not None:
+    from . import rows
     from .batch import Batch, Block, TypedBatch, TypedBlock
     from .dropout import dropout
     from .gradients import sum_gradients
