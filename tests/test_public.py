@@ -184,7 +184,7 @@ def test_objects_show_what_is_documented(stored):
         fp.datasets.cora(),
         fp.store.verify(stored.folder),
     ]
-    values += [fp.compare(graph, 2, ["dbh"]), fp.predict_traffic(stored, [2]), stored.plan(fanouts=[2])]
+    values += [fp.compare(graph, 2, ["dbh"]), fp.predict_traffic(stored, [2])]
     for value in values:
         assert undocumented(value, type(value)) == set(), type(value)
     assert undocumented(evaluation, fp.typing.Evaluation) == {*evaluation.summary.columns} - documented(
@@ -196,6 +196,6 @@ def test_objects_show_what_is_documented(stored):
 def test_batches_and_models_show_what_is_documented(stored):
     loader = stored.loader(fanouts=[2])
     batch = next(iter(loader))
-    values = [loader, batch, batch.blocks()[0], fp.train.full(stored, epochs=1), fp.loading.Trace()]
+    values = [loader, batch, batch.blocks()[0], fp.train.full(stored, epochs=1), stored.plan(fanouts=[2])]
     for value in values:
         assert undocumented(value, type(value)) == set(), type(value)
