@@ -1,8 +1,8 @@
 """Check the types of the Python code of README and docs by mypy and pyright: ``python tools/page_types.py [PAGE...]``.
 
 Each page becomes a module whose lines are those of the page, so that an error names page and line. Pages show pieces of
-programs: names that a page does not define have any type, and a name may get another type in the next piece. pyright
-also reads ``tests/typed.py``, which says what checkers have to accept and to refuse.
+programs. Names that a page does not define have any type, a name may get another type in the next piece, and what may
+be None is taken to be there. pyright also reads ``tests/typed.py``, which says what checkers accept and refuse.
 """
 
 import json
@@ -21,21 +21,30 @@ TYPED = ROOT / "tests" / "typed.py"
 FENCE = re.compile(r"^(?P<indent> *)```(?:python|\{code-(?:cell|block)\} (?:ipython3|python))$")
 
 NAMES = "import fastpart as fp, numpy as np"
-"""What all pages have imported. It takes the place of the first line, which is never code."""
+"""The imports of all pages. They take the place of the first line, which is never code."""
 
 MYPY = (
     "# mypy: allow-untyped-defs, allow-untyped-calls, allow-untyped-decorators, allow-any-generics, "
-    'allow-redefinition, disable-error-code="name-defined, no-redef, no-any-return, misc, unused-ignore"'
+    "no-strict-optional, allow-redefinition, "
+    'disable-error-code="name-defined, no-redef, no-any-return, misc, unused-ignore, import-not-found, method-assign"'
 )
-"""Options of mypy for a page. They are in the module, so that the options and the cache of ``make lint`` hold, too."""
+"""Options of mypy for a page, in its module. So the others are those of the package, and its cache is used."""
+
+EXPANDED = 'incompatible type "**dict['
+"""An error of mypy about a dictionary of arguments. It takes all entries for one type."""
 
 PYRIGHT = {
     "pythonVersion": "3.11",
     "reportMissingImports": False,
     "reportUndefinedVariable": False,
+    "reportInvalidTypeForm": False,
     "reportRedeclaration": False,
     "reportPossiblyUnbound": False,
-    "reportUnnecessaryTypeIgnoreComment": False,
+    "reportUnboundVariable": False,
+    "reportOptionalIterable": False,
+    "reportOptionalMemberAccess": False,
+    "reportOptionalOperand": False,
+    "reportOptionalSubscript": False,
 }
 
 
@@ -74,7 +83,7 @@ def written(folder: Path, chosen: Sequence[Path]) -> dict[str, Path]:
     for page in chosen:
         code = page.read_text() if page.suffix == ".py" else module_of(page.read_text())
         if code is not None:
-            name = re.sub(r"\W", "_", str(page.resolve().with_suffix("").relative_to(ROOT))) + ".py"
+            name = f"page_{len(modules)}.py"
             (folder / name).write_text(code)
             modules[name] = page
     return modules
@@ -96,10 +105,10 @@ def of_mypy(folder: Path, names: Sequence[str]) -> Iterator[tuple[str, int, str]
         text=True,
         check=False,
     )
-    found = list(re.finditer(r"^(?:.*/)?(\w+\.py):(\d+): error: (.*)$", done.stdout, re.MULTILINE))
-    if done.returncode and not found:
+    every = list(re.finditer(r"^(?:.*/)?(\w+\.py):(\d+): error: (.*)$", done.stdout, re.MULTILINE))
+    if done.returncode and not every:
         raise SystemExit(done.stdout + done.stderr)
-    yield from ((each[1], int(each[2]), each[3]) for each in found)
+    yield from ((each[1], int(each[2]), each[3]) for each in every if EXPANDED not in each[3])
 
 
 def of_pyright(folder: Path, names: Sequence[str]) -> Iterator[tuple[str, int, str]]:
@@ -140,9 +149,8 @@ def errors(chosen: Sequence[Path]) -> list[str]:
             for checker, found in (("mypy", of_mypy), ("pyright", of_pyright))
             for name, line, text in found(folder, [*modules])
         ]
-    return [
-        f"{page.relative_to(ROOT)}:{line}: {checker}: {text}" for page, line, checker, text in sorted(told)
-    ]
+    shown = {page: page.relative_to(ROOT) if page.is_relative_to(ROOT) else page for page in modules.values()}
+    return [f"{shown[page]}:{line}: {checker}: {text}" for page, line, checker, text in sorted(told)]
 
 
 def main() -> None:

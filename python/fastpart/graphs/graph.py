@@ -86,7 +86,7 @@ class Graph:
         self._identity: tuple[int, str] | None = None
         self._expected: tuple[str, str] | None = None
         """The checksum of the records, and the text of the error if it is another one."""
-        self.directedness = directedness
+        self.directedness: Directedness = directedness
         self.path = file
         self.notes = tuple(map(plain, notes))
         self._origin: Origin | None = None

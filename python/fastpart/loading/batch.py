@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -401,6 +401,19 @@ class TypedBatch(MiniBatch):
             f"<TypedBatch: {self.batch_size} of {self.global_size} seeds of {self.input_type}, {self.num_nodes} nodes, "
             f"{self.num_edges} edges>"
         )
+
+
+if TYPE_CHECKING:
+
+    class LoadedBatch(Batch, TypedBatch):
+        """The batch of a loader for type checkers.
+
+        A batch is a :class:`Batch`, or a :class:`TypedBatch` if the graph has types. Checkers do not know the graph, so
+        this class has the attributes of both.
+        """
+
+        def blocks(self) -> list[Any]: ...  # noqa: D102
+        def dropout(self, h: Tensor, share: float, *of: Any) -> Tensor: ...  # noqa: D102
 
 
 _OF_RELATIONS = ("e_id", "edge_attr", "indptr", "indices", "num_sampled_edges")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -91,6 +91,13 @@ class TypedLinkBatch(TypedBatch):
         )
 
 
+if TYPE_CHECKING:
+    from .batch import LoadedBatch
+
+    class LoadedLinkBatch(LoadedBatch, LinkBatch, TypedLinkBatch):
+        """The batch of a :class:`LinkLoader` for type checkers, with the attributes of both kinds."""
+
+
 @dataclass(frozen=True)
 class LinkSteps(Steps):
     """The edges of a rank in each step of an epoch.
@@ -148,6 +155,10 @@ class LinkLoader(Loader):
     """
 
     _items = "edges"
+
+    if TYPE_CHECKING:
+
+        def __iter__(self) -> Iterator[LoadedLinkBatch]: ...
 
     def __init__(
         self,
@@ -440,4 +451,4 @@ def _relation_of(partition: VertexPartition, relation: str | EdgeKey | None) -> 
 @called_well
 def link_loader(partition: VertexPartition, edges: Any = "train", **given: Any) -> LinkLoader:
     """Return a loader of edges, as :meth:`fastpart.VertexPartition.link_loader` documents."""
-    return partition.link_loader(edges, **given)  # type: ignore[return-value]  # there is no other
+    return partition.link_loader(edges, **given)

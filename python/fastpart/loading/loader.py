@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,9 @@ from .remote import fetching_of, refuse_other_directories
 from .row_files import EdgeFetching, RowFiles
 from .rows.sources import device_bytes
 from .sample import SampledArrays
+
+if TYPE_CHECKING:
+    from .batch import LoadedBatch
 
 _EDGE_COUNTS = {
     "rows": "edge_rows",
@@ -267,7 +270,7 @@ class Loader:
         if self.edge_fetching is not None:
             self.edge_fetching.close()
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[LoadedBatch]:
         epoch = self._epoch
         self._epoch += 1
         return self._batches(epoch)
@@ -365,7 +368,7 @@ class Loader:
 @called_well
 def loader(partition: VertexPartition, vertices: Any = "train", **given: Any) -> Loader:
     """Return a loader, as :meth:`fastpart.VertexPartition.loader` documents."""
-    return partition.loader(vertices, **given)  # type: ignore[return-value]  # there is no other
+    return partition.loader(vertices, **given)
 
 
 def _tensor(rows: Any) -> Tensor:

@@ -4,7 +4,7 @@ from typing import Any, Literal, Self, Unpack
 
 from fastpart.core.options import Options
 from fastpart.core.parameters import CacheCriterion, FeatureDtype, NegativeRule, RowsIo, StrPath
-from fastpart.core.protocols import MiniBatches
+from fastpart.loading import LinkLoader, Loader
 from fastpart.machines.engine import Engine
 from fastpart.partitions.loader_options import EdgeKey, Fanouts
 from fastpart.partitions.plan import Plan
@@ -70,7 +70,7 @@ class Loadable(StoredGraph):
         scheduled: bool = False,
         neighbourhood: Callable[[Any, int, int], Any] | None = None,
         trace: Any = None,
-    ) -> MiniBatches: ...
+    ) -> Loader: ...
     def plan(
         self,
         epochs: int = 1,
@@ -126,7 +126,7 @@ class Loadable(StoredGraph):
         scheduled: bool = False,
         neighbourhood: Callable[[Any, int, int], Any] | None = None,
         trace: Any = None,
-    ) -> MiniBatches: ...
+    ) -> LinkLoader: ...
     def save_cache(
         self,
         cache: float | str = 0.1,

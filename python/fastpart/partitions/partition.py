@@ -343,6 +343,7 @@ class VertexPartition(Loadable, Partition):
     """
 
     of = "vertices"
+    assignment: npt.NDArray[np.int32]
     _item = "vertex"
     _items = "vertices"
     _part = VertexPartData
@@ -470,6 +471,7 @@ class EdgePartition(Partition):
     """
 
     of = "edges"
+    assignment: npt.NDArray[np.uint8] | npt.NDArray[np.int16] | npt.NDArray[np.int32]
     _item = "record"
     _items = "records"
     _part = EdgePartData

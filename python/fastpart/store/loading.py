@@ -39,17 +39,7 @@ def open_partition(
     graph: Any = None,
     *,
     k: int | None = None,
-    of: None = None,
-    verify: bool = False,
-    **options: Unpack[Options],
-) -> VertexPartition | EdgePartition: ...
-@overload
-def open_partition(
-    source: StrPath,
-    graph: Any = None,
-    *,
-    k: int | None = None,
-    of: Literal["vertices"],
+    of: Literal["vertices"] | None = None,
     verify: bool = False,
     **options: Unpack[Options],
 ) -> VertexPartition: ...
@@ -63,6 +53,16 @@ def open_partition(
     verify: bool = False,
     **options: Unpack[Options],
 ) -> EdgePartition: ...
+@overload
+def open_partition(
+    source: StrPath,
+    graph: Any = None,
+    *,
+    k: int | None = None,
+    of: Of | None,
+    verify: bool = False,
+    **options: Unpack[Options],
+) -> VertexPartition | EdgePartition: ...
 @with_options
 def open_partition(
     source: StrPath,
@@ -85,7 +85,7 @@ def open_partition(
         Number of parts. ``.npy`` and ``.txt`` do not store it. Default: the largest part + 1.
     of : {"vertices", "edges"}, optional
         For ``.npy`` and ``.txt``. Default: "edges" if the array is uint8 or int16, as edge partitions are, else
-        "vertices".
+        "vertices". Type checkers expect parts of vertices unless it says "edges".
     verify : bool
         Read all files of a directory first, and refuse it unless each has the size and the checksum of its writing, as
         :func:`fastpart.store.verify` does. Otherwise only sizes are compared, of the files that are opened.

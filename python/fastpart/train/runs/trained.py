@@ -43,6 +43,9 @@ COMPUTING = ("compute", "aggregation", "dense")
 _COLUMNS: Mapping[Predicted, str] = {"classes": "class", "logits": "logits", "embeddings": "embedding"}
 """Names of the columns of tables."""
 
+Outputs = npt.NDArray[np.int64] | npt.NDArray[np.uint8] | npt.NDArray[np.float32]
+"""Classes of vertices or edges, several of each, or numbers."""
+
 _SHOWN = 10
 """Number of epochs that are printed, the last ones."""
 
@@ -190,13 +193,25 @@ class TrainedModel:
         self,
         source: PartitionSource,
         *,
+        outputs: Literal["logits", "embeddings"],
+        out: StrPath | None = None,
+        vertices: npt.ArrayLike | None = None,
+        edges: npt.ArrayLike | None = None,
+        restore: None = None,
+        **options: Unpack[CallOptions],
+    ) -> npt.NDArray[np.float32]: ...
+    @overload
+    def predict(
+        self,
+        source: PartitionSource,
+        *,
         outputs: Predicted | None = None,
         out: StrPath | None = None,
         vertices: npt.ArrayLike | None = None,
         edges: npt.ArrayLike | None = None,
         restore: None = None,
         **options: Unpack[CallOptions],
-    ) -> npt.NDArray[Any]: ...
+    ) -> Outputs: ...
     @overload
     def predict(
         self,
@@ -232,7 +247,7 @@ class TrainedModel:
         edges: npt.ArrayLike | None = None,
         restore: StrPath | Graph | None = None,
         **options: Unpack[CallOptions],
-    ) -> npt.NDArray[Any] | pl.DataFrame | Path:
+    ) -> Outputs | pl.DataFrame | Path:
         """Return the classes, logits or embeddings of every vertex, or of some, from whole neighbourhoods.
 
         Over a partition of the vertices, it is computed layer by layer. Then edges and features stay in files, and so

@@ -293,7 +293,8 @@ class EncodedVertices:
     def epoch(self, number: int) -> Iterator[tuple[Step, TypedBatch]]:
         """Yield the steps of an epoch with the neighbourhoods of their vertices."""
         self._loader.set_epoch(number)
-        return iter(self._loader)
+        batches: Iterator[Any] = iter(self._loader)
+        return batches
 
     def inputs(self, step: Step, made: TypedBatch) -> dict[str, Tensor]:
         """Return the rows that the encoder reads."""
