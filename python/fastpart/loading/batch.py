@@ -409,8 +409,14 @@ if TYPE_CHECKING:
         """The batch of a loader for type checkers.
 
         A batch is a :class:`Batch`, or a :class:`TypedBatch` if the graph has types. Checkers do not know the graph, so
-        this class has the attributes of both.
+        this class has the attributes of both. Nor do they know what the directory holds, so none of them is None.
         """
+
+        x: Tensor
+        y: Tensor
+        e_id: Tensor
+        edge_attr: Tensor
+        seed_time: Tensor
 
         def blocks(self) -> list[Any]: ...  # noqa: D102
         def dropout(self, h: Tensor, share: float, *of: Any) -> Tensor: ...  # noqa: D102
