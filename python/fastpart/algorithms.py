@@ -3,6 +3,9 @@
 Partitioners that most users need are also at the top: ``fastpart.multilevel`` is ``fastpart.algorithms.multilevel``.
 """
 
+from typing import TYPE_CHECKING
+
+from .core.calls import refusing
 from .measures.expected import expected_cut
 from .partitions.partitioners.builtin import (
     bytegnn,
@@ -52,6 +55,9 @@ __all__ = [
     "two_phase",
     "update",
 ]
+
+if not TYPE_CHECKING:  # type checkers find unknown names themselves
+    __getattr__ = refusing(__name__, __all__)
 
 
 def __dir__() -> list[str]:

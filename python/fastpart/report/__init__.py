@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from ..core.calls import no_attribute
+
 if TYPE_CHECKING:
     from .partitions import draw
 
@@ -14,7 +16,7 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> Any:
     if name != "draw":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise no_attribute(__name__, name, __all__)
     from .partitions import draw
 
     return draw

@@ -6,6 +6,7 @@ import polars as pl
 
 from fastpart.core.options import Options
 from fastpart.core.parameters import CacheCriterion, NegativeRule, RowsIo, StrPath
+from fastpart.options import Batches, Data, Fetching, Learning, Network, Run
 from fastpart.partitions.partition import PartitionSource
 from fastpart.train import loggers as loggers
 from fastpart.train.methods.edges.trained import TrainedEdges
@@ -70,6 +71,10 @@ def full(
     overwrite: bool = False,
     on_epoch: Callable[[dict[str, Any]], object] | None = None,
     callbacks: Sequence[Any] | None = None,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def sampled(
@@ -115,6 +120,11 @@ def sampled(
     cache_by: CacheCriterion = "access",
     resident: int | str | None = None,
     temporal: Literal["uniform", "last"] | None = None,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    fetching: Fetching | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def bytegnn(
@@ -160,6 +170,11 @@ def bytegnn(
     cache: float | str | None = None,
     cache_by: CacheCriterion = "access",
     resident: int | str | None = None,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    fetching: Fetching | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def armada(
@@ -204,6 +219,11 @@ def armada(
     timeout: float = 1800.0,
     scores: Literal["exact", "sampled", "none"] = "exact",
     sampling: Literal["uniform", "labor"] = "uniform",
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    fetching: Fetching | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def distdgl(
@@ -239,6 +259,10 @@ def distdgl(
     overwrite: bool = False,
     on_epoch: Callable[[dict[str, Any]], object] | None = None,
     callbacks: Sequence[Any] | None = None,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def sdt(
@@ -280,6 +304,10 @@ def sdt(
     callbacks: Sequence[Any] | None = None,
     workers: int | None = None,
     timeout: float = 1800.0,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def distgnn(
@@ -311,6 +339,9 @@ def distgnn(
     on_epoch: Callable[[dict[str, Any]], object] | None = None,
     callbacks: Sequence[Any] | None = None,
     timeout: float = 1800.0,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def sancus(
@@ -344,6 +375,9 @@ def sancus(
     on_epoch: Callable[[dict[str, Any]], object] | None = None,
     callbacks: Sequence[Any] | None = None,
     timeout: float = 1800.0,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def links(
@@ -392,6 +426,11 @@ def links(
     cache: float | str | None = None,
     cache_by: CacheCriterion = "access",
     resident: int | str | None = None,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    fetching: Fetching | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedLinks: ...
 def edges(
@@ -433,6 +472,11 @@ def edges(
     cache: float | str | None = None,
     cache_by: CacheCriterion = "access",
     resident: int | str | None = None,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    fetching: Fetching | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedEdges: ...
 def embeddings(
@@ -481,6 +525,11 @@ def embeddings(
     cache: float | str | None = None,
     cache_by: CacheCriterion = "access",
     resident: int | str | None = None,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    fetching: Fetching | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedEmbeddings: ...
 def compare(
@@ -515,5 +564,10 @@ def compare(
     | Mapping[tuple[str, str, str], Sequence[int]]
     | None = None,
     device: Literal["cpu", "cuda"] = "cpu",
+    data: Data | None = None,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> pl.DataFrame: ...
