@@ -106,6 +106,7 @@ lint-python: build
 	$(VENV)/ruff format --check
 	$(VENV)/python tools/prose.py
 	$(VENV)/mypy
+	$(VENV)/python tools/page_types.py
 	$(VENV)/python -m mypy.stubtest fastpart._core
 
 stubs: build

@@ -143,7 +143,7 @@ def test_values_of_plans(tmp_path):
     way = {"way": "plan", "bytes": None, "seconds": 0.5, "once_bytes": 3, "once_seconds": None}
     key = {"workers": 1, "seed": 0}
     plan = Plan(3, pl.DataFrame([worker]), pl.DataFrame([way]), 8, key, tmp_path)
-    (tmp_path / "plan.json").write_bytes(plan.marker([]))
+    (tmp_path / "plan.json").write_bytes(plan._marker([]))
     check_all(tmp_path / "plan.json", lambda: repr(Plan.read(tmp_path))[:5], ("fastpart", "seed", "files"))
 
 

@@ -206,6 +206,8 @@ measures/compare/comparison.py, Comparison.report -> report/pages.py: write_repo
 measures/compare/comparison.py, Comparison.save -> report/files.py: save_comparison
 measures/info.py, _of_training -> train/costs.py: costs
 measures/info.py, _of_training -> train/plugged.py: import_torch
+partitions/methods.py -> loading/__init__.py: LinkLoader
+partitions/methods.py -> loading/__init__.py: Loader
 partitions/methods.py, Loadable.link_loader -> loading/__init__.py: LinkLoader
 partitions/methods.py, Loadable.loader -> loading/__init__.py: Loader
 partitions/methods.py, Loadable.plan -> loading/planning/building.py: plan
@@ -218,7 +220,7 @@ partitions/results.py, Evaluation.__str__ -> report/text.py: evaluation_text
 partitions/results.py, Evaluation.plot -> report/partitions.py: draw
 partitions/results.py, Evaluation.save -> report/files.py: save_evaluation
 """.strip().split("\n")
-"""The imports that lead up: those of methods of results and of ``info``, each in the function that calls it."""
+"""The imports that lead up: those of methods of results and of ``info``, in the function that calls, or for types."""
 
 TREES = {
     "python": lambda: python_tree(HOME / "python" / "fastpart"),

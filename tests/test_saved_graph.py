@@ -87,23 +87,6 @@ def test_the_star_leaves_builtins_and_modules_alone():
     assert callable(fp.algorithms.random)
 
 
-def test_dir_shows_what_is_public_and_nothing_else():
-    assert dir(fp) == sorted(
-        [
-            *fp.__all__,
-            "__version__",
-            "algorithms",
-            "datasets",
-            "errors",
-            "options",
-            "pyg",
-            "report",
-            "typing",
-        ]
-    )
-    assert len(dir(fp)) <= 40
-
-
 def test_names_that_have_moved_say_where_they_are():
     for module, names in fp._MOVED.items():
         for name in names.split():

@@ -290,7 +290,7 @@ def test_resume_takes_a_moved_directory(parts, run, tmp_path):
     moved = shutil.copytree(parts, tmp_path / "moved")
     longer = fp.train.open(run).resume(epochs=6, source=moved)
     assert losses(longer) == losses(fp.train.full(parts, epochs=6, **QUICK))
-    assert fp.train.open(run).may_change["source"] == str(moved)
+    assert fp.train.open(run)._may_change["source"] == str(moved)
 
 
 @pytest.mark.timeout(120)

@@ -281,7 +281,7 @@ def test_each_front_writes_what_is_marked(text, python, in_shell):
     other = pickle.loads(pickle.dumps(refusal(FileExistsError, 17, text, "x")))
     assert (other.strerror, marked(other)) == (python, text)
     words = Wording(["partition", "a/seed=1", "-k", "2"])
-    assert words.of_shell(error.marked) == f"-k: no. {in_shell}"
+    assert words.of_shell(error._marked) == f"-k: no. {in_shell}"
     with pytest.warns(fp.errors.GraphWarning, match=re.escape(python)) as caught:
         warn(text, fp.errors.GraphWarning)
     assert marked(caught[0].message) == text

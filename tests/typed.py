@@ -1,6 +1,7 @@
 """What a strict type checker says of calls: read by test_typing.py, never run."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal, assert_type
 
 import numpy as np
@@ -37,9 +38,22 @@ assert_type(fp.algorithms.custom(graph, 8, parts, of="edges"), fp.EdgePartition)
 assert_type(fp.algorithms.custom(graph, 8, [0, 1]), fp.VertexPartition)
 
 assert_type(fp.open_partition("p", of="edges"), fp.EdgePartition)
-assert_type(fp.open_partition("p"), fp.VertexPartition | fp.EdgePartition)
+assert_type(fp.open_partition("p"), fp.VertexPartition)
 
 p = fp.multilevel(graph, 8)
+assert_type(p.assignment, npt.NDArray[np.int32])
+for batch in fp.open_partition("parts").loader("train", fanouts=[5]):
+    assert_type(batch.global_size, int)
+    assert_type(batch.num_sampled_nodes, list[int])
+    assert_type(batch.rows, npt.NDArray[np.uint32])
+    batch.x, batch.y, batch.edge_index, batch.n_id  # noqa: B018
+    batch.x_dict["paper"]  # of a graph with types
+    print(batch.edge_label)  # type: ignore[attr-defined]
+for of_edges in fp.open_partition("parts").link_loader(fanouts=[5]):
+    of_edges.edge_label, of_edges.relation  # noqa: B018
+trained = fp.train.full("parts")
+assert_type(trained.predict("parts", outputs="logits"), npt.NDArray[np.float32])
+assert_type(trained.predict("parts", restore="graph", out="p.csv"), Path)
 assert_type(p.cut_ratio, float)
 assert_type(p.evaluate().halo_rf, float)
 assert_type(p.evaluate(labels=[0, 1]).label_skew, float)

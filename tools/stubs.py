@@ -324,6 +324,7 @@ def of_options() -> str:
 
 _OF_TRAINING = [
     ("fastpart.train.registry", "register"),
+    ("fastpart.train", "loggers as loggers"),
     ("fastpart.train.on_ray", "ray"),
     ("fastpart.train.opening", "open"),
 ]

@@ -7,13 +7,58 @@ from typing import TYPE_CHECKING
 
 from .core.calls import refusing
 from .measures.expected import expected_cut
-from .partitions.partitioners import builtin
-from .partitions.partitioners.builtin import *  # noqa: F403
+from .partitions.partitioners.builtin import (
+    bytegnn,
+    dbh,
+    edges_of,
+    fennel,
+    greedy,
+    grem,
+    hash,
+    hdrf,
+    hep,
+    ldg,
+    multilevel,
+    random,
+    refennel,
+    refine,
+    reldg,
+    sigma,
+    spring,
+    two_phase,
+    update,
+)
 from .partitions.partitioners.choosing import partition
 from .partitions.partitioners.custom import custom
 
-__all__ = ["custom", "expected_cut", "partition"]
-__all__ += builtin.__all__
+__all__ = [
+    "bytegnn",
+    "custom",
+    "dbh",
+    "edges_of",
+    "expected_cut",
+    "fennel",
+    "greedy",
+    "grem",
+    "hash",
+    "hdrf",
+    "hep",
+    "ldg",
+    "multilevel",
+    "partition",
+    "random",
+    "refennel",
+    "refine",
+    "reldg",
+    "sigma",
+    "spring",
+    "two_phase",
+    "update",
+]
 
 if not TYPE_CHECKING:  # type checkers find unknown names themselves
     __getattr__ = refusing(__name__, __all__)
+
+
+def __dir__() -> list[str]:
+    return __all__

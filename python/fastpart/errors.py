@@ -5,7 +5,7 @@ the path. Wrong types are ``TypeError``. Every other refusal is a :class:`Fastpa
 where, and the remedy.
 
 Texts are written for Python. What another front spells differently is marked where it is written: parameters by
-:func:`arg`, calls by :func:`code`. ``str(error)`` has no marks, ``error.marked`` has them. :func:`spelled` replaces
+:func:`arg`, calls by :func:`code`. ``str(error)`` has no marks, :func:`marked` returns them. :func:`spelled` replaces
 them.
 """
 
@@ -28,6 +28,10 @@ __all__ = [
     "ParameterError",
     "TrainingError",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 _BEGIN, _OR, _END = "\x0e", "\x1f", "\x0f"
@@ -75,14 +79,14 @@ def plain(text: Any) -> Any:
 
 def marked(error: BaseException) -> str:
     """Return the text of an error with its marks."""
-    text: str = getattr(error, "marked", "") or str(error)
+    text: str = getattr(error, "_marked", "") or str(error)
     return text
 
 
 def refusal(kind: Callable[..., Error], *args: Any) -> Error:
     """Return an error or a warning that is not ours, such as ``TypeError``, of a text that may have marks."""
     error = kind(*map(plain, args))
-    error.__dict__["marked"] = next((each for each in args if isinstance(each, str)), "")
+    error.__dict__["_marked"] = next((each for each in args if isinstance(each, str)), "")
     return error
 
 
@@ -95,11 +99,11 @@ def named(text: str) -> tuple[list[str], str]:
 class FastpartError(ValueError):
     """The base of all refusals."""
 
-    marked: str = ""
+    _marked: str = ""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*map(plain, args))
-        self.marked = args[0] if args and isinstance(args[0], str) else ""
+        self._marked = args[0] if args and isinstance(args[0], str) else ""
 
     @property
     def parameter(self) -> str | None:

@@ -8,3 +8,7 @@ from .partitions.order import Ordering
 from .partitions.results import Clustering, Evaluation
 
 __all__ = ["Clustering", "Comparison", "EdgeSplits", "Evaluation", "Ordering", "Problems", "Traffic"]
+
+
+def __dir__() -> list[str]:
+    return __all__

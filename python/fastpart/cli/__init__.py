@@ -141,7 +141,7 @@ def _refuse(error: BaseException, code: int, debug: bool, texts: list[str]) -> i
 def _os_error_text(error: OSError) -> str:
     if isinstance(error, FastpartError) or error.filename is None:
         return marked(error)
-    return f"{shown(error.filename)}: {getattr(error, 'marked', error.strerror)}"
+    return f"{shown(error.filename)}: {getattr(error, '_marked', error.strerror)}"
 
 
 class _InShell(logging.Formatter):

@@ -16,6 +16,10 @@ from ..partitions.partitioners.choosing import partition
 __all__ = ["partition_nodes"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def partition_nodes(
     graph: Any, k: int, *, weight: str | None = "weight", **parameters: Any
 ) -> list[set[Any]]:

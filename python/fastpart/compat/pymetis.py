@@ -17,6 +17,11 @@ from ..partitions.partitioners.builtin import multilevel
 
 __all__ = ["GraphPartition", "part_graph"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 Ids: TypeAlias = npt.NDArray[np.int64]
 BALANCE = 1.03
 """What METIS allows a part of its k-way scheme by default."""

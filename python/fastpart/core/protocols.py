@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -94,23 +94,6 @@ class Assignment:
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
         vars(self).update(state)
-
-
-class MiniBatches(Protocol):
-    """The part of :class:`fastpart.loading.Loader` that does not need torch."""
-
-    @property
-    def vertices(self) -> npt.NDArray[np.int64]:
-        """Ids of all seeds of all ranks."""
-
-    def __len__(self) -> int:
-        """Steps of an epoch."""
-
-    def __iter__(self) -> Iterator[Any]:
-        """Return the batches of the next epoch."""
-
-    def set_epoch(self, epoch: int) -> None:
-        """Make the next iteration that of an epoch."""
 
 
 # Pages of notebooks, without scripts, colours and external files.

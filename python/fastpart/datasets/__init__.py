@@ -19,6 +19,11 @@ __all__ = ["LabelledGraph", "amazon_computers", "cora"]
 if not TYPE_CHECKING:  # type checkers find unknown names themselves
     __getattr__ = refusing(__name__, __all__)
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _FOLDER = Path(__file__).parent
 _ENDS = (0.7, 0.85)
 """Where the training and the validation vertices end in a random order, where a graph has no public split."""

@@ -18,3 +18,7 @@ __all__ = ["dgl", "glt", "pyg", "text", "wholegraph"]
 
 if not TYPE_CHECKING:  # type checkers find unknown names themselves
     __getattr__ = refusing(__name__, __all__)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -85,7 +85,7 @@ class Source:
     def parts(self) -> Iterator[VertexPartData]:
         """Yield the parts in order. Each is checked against the assignment."""
         for part in self.partition.parts:
-            part.check_assignment(self.partition.assignment, self.partition.loads[part.index])
+            part._check_assignment(self.partition.assignment, self.partition.loads[part.index])
             yield part
 
     def refuse_foreign_types(self, torch: Any) -> None:

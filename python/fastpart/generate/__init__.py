@@ -24,6 +24,11 @@ __all__ = ["ba", "grid", "planted", "rmat", "typed"]
 if not TYPE_CHECKING:  # type checkers find unknown names themselves
     __getattr__ = refusing(__name__, __all__)
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 _MOST_VERTICES = 2**32 - 1
 _MOST_EDGES = 2**48
 

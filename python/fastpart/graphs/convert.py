@@ -190,7 +190,7 @@ def convert(
         with tempfile.TemporaryDirectory(dir=limits.tmp_dir) as folder:
             known, graph = convert_files(spooled(Path(folder)), target, how, limits)
     graph = open_records(target) if graph is None else graph
-    graph.remember(known.loops, known.checksum)
+    graph._remember(known.loops, known.checksum)
     return graph
 
 

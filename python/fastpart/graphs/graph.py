@@ -86,7 +86,7 @@ class Graph:
         self._identity: tuple[int, str] | None = None
         self._expected: tuple[str, str] | None = None
         """The checksum of the records, and the text of the error if it is another one."""
-        self.directedness = directedness
+        self.directedness: Directedness = directedness
         self.path = file
         self.notes = tuple(map(plain, notes))
         self._origin: Origin | None = None
@@ -197,7 +197,7 @@ class Graph:
     def __reduce__(self) -> tuple[Any, ...]:
         if self._origin is None:
             return graph_of_records, (self._source.block(0, self.num_edges), self._known)
-        self.check_unchanged()
+        self._check_unchanged()
         return self._origin.reduced(self)
 
     @property
@@ -205,7 +205,7 @@ class Graph:
         known = self.num_vertices, self.directedness, self.notes, self._identity
         return GraphState(*known, self._weights, self._typed, self._types_checked)
 
-    def check_unchanged(self) -> None:
+    def _check_unchanged(self) -> None:
         """Raise :class:`~fastpart.errors.EdgeFileChangedError` if the file changed since it was opened."""
         self._source.check_unchanged()
 
@@ -216,16 +216,16 @@ class Graph:
         hashed again. It does not depend on the container. In a typed graph the ends of all records are compared with
         the types of their relations.
         """
-        self.check_unchanged()
+        self._check_unchanged()
         if self._identity is None:
-            self.remember(*self._source.identify(options or RunOptions()))
+            self._remember(*self._source.identify(options or RunOptions()))
         if self._typed is not None and not self._types_checked:
             self._typed.check(self._source.block, "graph" if self.path is None else shown(self.path))
             self._types_checked = True
         assert self._identity is not None
         return self._identity
 
-    def remember(self, loops: int, checksum: str) -> None:
+    def _remember(self, loops: int, checksum: str) -> None:
         """Store loops and checksum of an earlier pass, so that :meth:`identify` does not read the graph again.
 
         Refuse a checksum that is not the expected one, if there is one.
@@ -233,15 +233,6 @@ class Graph:
         if self._expected is not None and self._expected[0] != checksum:
             raise GraphFormatError(self._expected[1])
         self._identity = (loops, checksum)
-
-    def warn_of_unread_weights(self, name: str) -> None:
-        """Warn that the function of that name counts every record once, if the records are weighted."""
-        if self._weights is not None:
-            warn(
-                f"{name} does not read the weights of records: each record counts once. multilevel reads them. To "
-                f"leave them out, open the graph with {arg('weights', False)}",
-                GraphWarning,
-            )
 
     @with_options
     def degrees(self, **options: Unpack[Options]) -> npt.NDArray[np.uint32]:
@@ -259,8 +250,18 @@ class Graph:
         array([1, 2, 1], dtype=uint32)
         """
         degrees, loops, checksum = self._source.degrees(run_options(**options))
-        self.remember(loops, checksum)
+        self._remember(loops, checksum)
         return degrees
+
+
+def warn_of_unread_weights(graph: Graph, name: str) -> None:
+    """Warn that the function of that name counts every record once, if the records are weighted."""
+    if graph._weights is not None:
+        warn(
+            f"{name} does not read the weights of records: each record counts once. multilevel reads them. To "
+            f"leave them out, open the graph with {arg('weights', False)}",
+            GraphWarning,
+        )
 
 
 def open_records(

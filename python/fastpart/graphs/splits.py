@@ -20,7 +20,7 @@ from ..core.rows import rows_of
 from ..errors import ParameterError, arg
 from .convert import refuse_input
 from .given_splits import Facts, Pairs, pairs_of
-from .graph import Graph, GraphState, graph_of_records
+from .graph import Graph, GraphState, graph_of_records, warn_of_unread_weights
 from .opening import open_graph
 from .sidecars import RAW, Sidecar, beside, staged
 from .types import TypedRanges
@@ -148,7 +148,7 @@ def split_edges(
     number, run = parameters.seed(seed), run_options(**options)
     target = None if out is None else parameters.in_folder(parameters.path("out", out))
     opened = open_graph(graph, **options)
-    opened.warn_of_unread_weights("split_edges")
+    warn_of_unread_weights(opened, "split_edges")
     if times is not None:
         return _split_by_time(opened, times, (val, test), target, run)
     rule = _rule(opened, val, test, number)
@@ -319,7 +319,7 @@ def _split(
                 pairs.append(np.column_stack([those, *number]))
             if run.progress is not None:
                 run.progress("split", min(start + _BLOCK, last), total)
-    graph.check_unchanged()
+    graph._check_unchanged()
     width = 2 if typed is None else 3
     found = [np.concatenate([np.empty((0, width), np.int64), *pairs]) for pairs in held_out]
     facts = Facts.of(typed, graph.directedness)
@@ -379,7 +379,7 @@ def split_by_time(graph: Graph, times: Any, shares: tuple[float, float], run: Ru
         relation = [] if number is None else [np.full(np.count_nonzero(new), number)]
         held_out.append(np.column_stack([pairs[new], *relation]))
         first.append(late[new])
-    graph.check_unchanged()
+    graph._check_unchanged()
     pairs, late = np.concatenate(held_out), np.concatenate(first)
     early = late < between
     found = (pairs[early], late[early]), (pairs[~early], late[~early])

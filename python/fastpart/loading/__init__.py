@@ -32,11 +32,18 @@ __all__ = [
     "dropout",
     "link_loader",
     "loader",
+    "rows",
     "save_cache",
     "sum_gradients",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 if TYPE_CHECKING or find_spec("torch") is not None:
+    from . import rows
     from .batch import Batch, Block, TypedBatch, TypedBlock
     from .dropout import dropout
     from .gradients import sum_gradients

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -85,37 +85,37 @@ class MiniBatch(ABC):
     step: int
 
     @abstractmethod
-    def by_name(self, what: str) -> dict[Any, Any]:
+    def _by_name(self, what: str) -> dict[Any, Any]:
         """Return what the batch holds of each type or relation, by its name in :class:`Batch`, such as "n_id"."""
 
     @staticmethod
     @abstractmethod
     def _fields(by_name: Mapping[str, dict[Any, Any]]) -> dict[str, Any]:
-        """Return the attributes with such values of :meth:`by_name`."""
+        """Return the attributes with such values of :meth:`_by_name`."""
 
     @classmethod
     def _of(cls, by_name: Mapping[str, dict[Any, Any]], **others: Any) -> Self:
-        """Return the batch with all values of :meth:`by_name`, and its other attributes."""
+        """Return the batch with all values of :meth:`_by_name`, and its other attributes."""
         return cls(**cls._fields(by_name), **others)
 
-    def replaced(self, **values: dict[Any, Any]) -> Self:
-        """Return the batch with other values of :meth:`by_name`."""
+    def _replaced(self, **values: dict[Any, Any]) -> Self:
+        """Return the batch with other values of :meth:`_by_name`."""
         return replace(self, **self._fields(values))
 
     @property
     def num_nodes(self) -> int:
         """Number of nodes of all types, seeds included."""
-        return sum(map(len, self.by_name("n_id").values()))
+        return sum(map(len, self._by_name("n_id").values()))
 
     @property
     def num_edges(self) -> int:
         """Number of in-edges of all relations."""
-        return sum(map(len, self.by_name("indices").values()))
+        return sum(map(len, self._by_name("indices").values()))
 
-    def without(self, stay: Mapping[EdgeKey, npt.NDArray[np.bool_]]) -> Self:
+    def _without(self, stay: Mapping[EdgeKey, npt.NDArray[np.bool_]]) -> Self:
         """Return the batch without some in-edges, given the mask of those that stay of some relations."""
         names = ("indptr", "num_sampled_edges", "indices", "e_id", "edge_attr")
-        changed = {name: dict(self.by_name(name)) for name in names}
+        changed = {name: dict(self._by_name(name)) for name in names}
         indptr, of_hops, *of_edges = changed.values()
         for key, mask in stay.items():
             places = torch.from_numpy(np.flatnonzero(mask))
@@ -124,12 +124,12 @@ class MiniBatch(ABC):
             for of_relations in of_edges:
                 if key in of_relations:
                     of_relations[key] = of_relations[key][places]
-        return self.replaced(**changed)
+        return self._replaced(**changed)
 
-    def ends(self, key: EdgeKey) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def _ends(self, key: EdgeKey) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Return the ids of the source and of the target of each in-edge of a relation."""
-        indptr, indices = (self.by_name(name)[key].numpy() for name in ("indptr", "indices"))
-        sources, targets = (self.by_name("n_id")[key[end]].numpy() for end in (0, 2))
+        indptr, indices = (self._by_name(name)[key].numpy() for name in ("indptr", "indices"))
+        sources, targets = (self._by_name("n_id")[key[end]].numpy() for end in (0, 2))
         return sources[indices], np.repeat(targets[: len(indptr) - 1], np.diff(indptr))
 
     def to(self, device: torch.device | str | int, non_blocking: bool = False) -> Self:
@@ -203,7 +203,7 @@ class Batch(MiniBatch):
     num_sampled_nodes: list[int]
     num_sampled_edges: list[int]
 
-    def by_name(self, what: str) -> dict[Any, Any]:  # noqa: D102
+    def _by_name(self, what: str) -> dict[Any, Any]:
         value = getattr(self, what)
         return {} if value is None else {ONLY_RELATION if what in _OF_RELATIONS else ONLY_TYPE: value}
 
@@ -320,7 +320,7 @@ class TypedBatch(MiniBatch):
     num_sampled_nodes_dict: dict[str, list[int]]
     num_sampled_edges_dict: dict[EdgeKey, list[int]]
 
-    def by_name(self, what: str) -> dict[Any, Any]:  # noqa: D102
+    def _by_name(self, what: str) -> dict[Any, Any]:
         found: dict[Any, Any] = getattr(self, f"{what}_dict")
         return found
 
@@ -401,6 +401,25 @@ class TypedBatch(MiniBatch):
             f"<TypedBatch: {self.batch_size} of {self.global_size} seeds of {self.input_type}, {self.num_nodes} nodes, "
             f"{self.num_edges} edges>"
         )
+
+
+if TYPE_CHECKING:
+
+    class LoadedBatch(Batch, TypedBatch):
+        """The batch of a loader for type checkers.
+
+        A batch is a :class:`Batch`, or a :class:`TypedBatch` if the graph has types. Checkers do not know the graph, so
+        this class has the attributes of both. Nor do they know what the directory holds, so none of them is None.
+        """
+
+        x: Tensor
+        y: Tensor
+        e_id: Tensor
+        edge_attr: Tensor
+        seed_time: Tensor
+
+        def blocks(self) -> list[Any]: ...  # noqa: D102
+        def dropout(self, h: Tensor, share: float, *of: Any) -> Tensor: ...  # noqa: D102
 
 
 _OF_RELATIONS = ("e_id", "edge_attr", "indptr", "indices", "num_sampled_edges")

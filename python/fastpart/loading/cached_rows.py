@@ -16,6 +16,7 @@ from ..measures.sampling_plan import bytes_of_rows, stored_bytes
 from ..partitions.loader_options import Fanouts, FetchingOptions, LoaderOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.seeds import owner_of, seeds_of
+from ..partitions.stored_graph import refuse_without_edges
 from ..partitions.types import fanouts_of
 from ..store.caches import has_caches, read_cache, write_caches
 
@@ -28,7 +29,7 @@ def save_cache(
     """List the rows that each part caches, as :meth:`fastpart.VertexPartition.save_cache` documents."""
     held, cache_by, size = options.cache, options.cache_by, options.batch_size
     assert held is not None
-    partition.refuse_without_edges()
+    refuse_without_edges(partition)
     epoch = _epoch_of(partition, fanouts, size, input)
     ids = [
         partition._topology.ids_of(rows_to_cache(partition, part, held, cache_by, epoch))

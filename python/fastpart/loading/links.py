@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -91,6 +91,13 @@ class TypedLinkBatch(TypedBatch):
         )
 
 
+if TYPE_CHECKING:
+    from .batch import LoadedBatch
+
+    class LoadedLinkBatch(LoadedBatch, LinkBatch, TypedLinkBatch):
+        """The batch of a :class:`LinkLoader` for type checkers, with the attributes of both kinds."""
+
+
 @dataclass(frozen=True)
 class LinkSteps(Steps):
     """The edges of a rank in each step of an epoch.
@@ -148,6 +155,10 @@ class LinkLoader(Loader):
     """
 
     _items = "edges"
+
+    if TYPE_CHECKING:
+
+        def __iter__(self) -> Iterator[LoadedLinkBatch]: ...
 
     def __init__(
         self,
@@ -380,9 +391,9 @@ class LinkLoader(Loader):
         reverse, stay = (target, f"{REVERSE}{name}", source), {}
         keys = np.unique(number(pairs[:, 0], pairs[:, 1]))
         for key in {self.relation, reverse} & set(self.edge_types):
-            ends = batch.ends(key)
+            ends = batch._ends(key)
             stay[key] = ~among(number(*(ends[::-1] if key == reverse else ends)), keys)
-        return batch.without(stay)
+        return batch._without(stay)
 
 
 def edges_of(edges: Any, partition: VertexPartition, repeated: bool = False, loops: bool = False) -> Ids:
@@ -440,4 +451,4 @@ def _relation_of(partition: VertexPartition, relation: str | EdgeKey | None) -> 
 @called_well
 def link_loader(partition: VertexPartition, edges: Any = "train", **given: Any) -> LinkLoader:
     """Return a loader of edges, as :meth:`fastpart.VertexPartition.link_loader` documents."""
-    return partition.link_loader(edges, **given)  # type: ignore[return-value]  # there is no other
+    return partition.link_loader(edges, **given)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from ..measures.accesses import Epoch, by_score, rows_by_type
 from ..partitions.loader_options import Fanouts, LoaderOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.seeds import Deal, Seeds, Steps, given_rank, loaded_seeds, rank_of_part
+from ..partitions.stored_graph import refuse_without_edges
 from ..partitions.types import edge_keys, fanouts_of, type_names
 from .ahead import ended
 from .batch import Batch, TypedBatch
@@ -32,6 +33,9 @@ from .remote import fetching_of, refuse_other_directories
 from .row_files import EdgeFetching, RowFiles
 from .rows.sources import device_bytes
 from .sample import SampledArrays
+
+if TYPE_CHECKING:
+    from .batch import LoadedBatch
 
 _EDGE_COUNTS = {
     "rows": "edge_rows",
@@ -94,7 +98,7 @@ class Loader:
         plan: StrPath | None = None,
         input: str | None = None,
     ) -> None:
-        partition.refuse_without_edges()
+        refuse_without_edges(partition)
         self._given_input = input
         self.types, self.edge_types = type_names(partition), edge_keys(partition)
         self._types, self._rows_by_type = partition._types, partition._rows_by_type
@@ -266,7 +270,7 @@ class Loader:
         if self.edge_fetching is not None:
             self.edge_fetching.close()
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[LoadedBatch]:
         epoch = self._epoch
         self._epoch += 1
         return self._batches(epoch)
@@ -364,7 +368,7 @@ class Loader:
 @called_well
 def loader(partition: VertexPartition, vertices: Any = "train", **given: Any) -> Loader:
     """Return a loader, as :meth:`fastpart.VertexPartition.loader` documents."""
-    return partition.loader(vertices, **given)  # type: ignore[return-value]  # there is no other
+    return partition.loader(vertices, **given)
 
 
 def _tensor(rows: Any) -> Tensor:

@@ -138,7 +138,7 @@ def write_group(
             options=options,
             parts=parts,
         )
-        graph.check_unchanged()
+        graph._check_unchanged()
         files = sorted(file for file in new.rglob("*") if file.is_file())
         facts = _core.hash_files(files, options)
         names = [file.relative_to(new).as_posix() for file in files]

@@ -22,6 +22,7 @@ from ..core.pairs import distinct
 from ..partitions.loader_options import EpochOptions, Fanouts, LoaderOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.seeds import Deal, Seeds, given_rank, loaded_seeds, owner_of, rank_of_part, sampling_of
+from ..partitions.stored_graph import refuse_types, refuse_without_edges
 from ..partitions.types import fanouts_of
 
 RowIds = npt.NDArray[np.uint32]
@@ -166,7 +167,7 @@ class SampledEpochs:
         input: str | None = None,
     ) -> Self:
         """Return those of a loader with these options. Threads are those that sample."""
-        partition.refuse_without_edges()
+        refuse_without_edges(partition)
         hops = fanouts_of(fanouts, partition)
         seeds = loaded_seeds(vertices, partition, options, input)
         return cls.of_seeds(partition, seeds, hops, world_size, options, threads, vertices)
@@ -230,7 +231,7 @@ def accesses(
     folder : pathlib.Path, optional
         Where the rows are written, as ``accesses.bin``, and mapped from. Default: memory, 4 bytes per row and batch.
     """
-    partition.refuse_types("partition", "a list of accesses is for")
+    refuse_types(partition, "partition", "a list of accesses is for")
     options = LoaderOptions.checked(given)
     rank, world_size = given_rank(options.rank, options.world_size) or (0, 1)
     sampled = SampledEpochs.of(partition, vertices, fanouts, world_size, options, options.threads)

@@ -26,7 +26,7 @@ from ..graphs.opening import open_graph
 from ..machines.engine import Engine
 from ..machines.partitioning import Place
 from ..machines.starting import at_place
-from ..partitions.partition import EdgePartition, Partition, partition_given
+from ..partitions.partition import EdgePartition, Partition, partition_given, refuse_other_graph
 from ..partitions.results import Cap, Evaluation, without_nan
 from . import by_type
 from .ratios import balance_of, ratio, shares_of
@@ -150,7 +150,7 @@ def evaluate(
         log.info(
             "k: %d, the largest part + 1. Empty parts behind it do not count, unless k says so", partition.k
         )
-    partition.refuse_other_graph(opened.num_vertices, opened.num_edges, None)
+    refuse_other_graph(partition, opened.num_vertices, opened.num_edges, None)
     if opened._typed is not None:
         opened.identify(run)  # compares the ends of the records with their types, once
     if isinstance(partition, EdgePartition):
@@ -180,8 +180,8 @@ def _evaluate_vertex(
 ) -> Evaluation:
     n, m, k, typed = graph.num_vertices, graph.num_edges, partition.k, graph._typed
     counts = count(graph, partition.assignment, k, _type_sizes(graph) or [n], options, place)
-    graph.remember(counts.loops, counts.checksum)
-    partition.refuse_other_graph(n, m, counts.checksum)
+    graph._remember(counts.loops, counts.checksum)
+    refuse_other_graph(partition, n, m, counts.checksum)
     parts = pl.DataFrame(
         {
             "part": np.arange(k, dtype=np.int64),
@@ -281,8 +281,8 @@ def _sparse_cut_matrix(graph: Graph, partition: Partition, options: RunOptions) 
 def _evaluate_edge(graph: Graph, partition: Partition, options: RunOptions) -> Evaluation:
     n, m, k, typed = graph.num_vertices, graph.num_edges, partition.k, graph._typed
     counts = _core.count_edge_partition(graph._source, partition.assignment, k, options, _type_sizes(graph))
-    graph.remember(counts.graph.loops, counts.graph.checksum)
-    partition.refuse_other_graph(n, m, counts.graph.checksum)
+    graph._remember(counts.graph.loops, counts.graph.checksum)
+    refuse_other_graph(partition, n, m, counts.graph.checksum)
     parts = pl.DataFrame(
         {
             "part": np.arange(k, dtype=np.int64),

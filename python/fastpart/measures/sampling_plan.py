@@ -21,7 +21,7 @@ from ..errors import ParameterError, arg
 from ..graphs.graph import Graph
 from ..graphs.graph_directory import found_in
 from ..partitions.loader_options import Fanouts
-from ..partitions.partition import Partition, VertexPartition
+from ..partitions.partition import Partition, VertexPartition, refuse_other_graph
 from ..partitions.types import EdgeKey, relation_fanouts, rows_of_type, type_names
 
 
@@ -201,7 +201,7 @@ def traffic_of(
     options: RunOptions,
 ) -> list[_core.PartTraffic]:
     """Return the traffic of each part of a graph."""
-    partition.refuse_other_graph(graph.num_vertices, graph.num_edges, None)
+    refuse_other_graph(partition, graph.num_vertices, graph.num_edges, None)
     if graph._typed is not None:
         graph.identify(options)  # compares the ends of the records with their types, once
     return _core.predict_traffic(

@@ -29,6 +29,7 @@ from ..partitions.partition import (
     partition_given,
 )
 from ..partitions.seeds import Seeds, seeds_of
+from ..partitions.stored_graph import refuse_without_edges
 from ..partitions.types import edge_keys, type_names, types_with
 from .accesses import Epoch, SampledEpochs, most_needed_of_others, rows_by_type
 from .sampling_plan import (
@@ -316,7 +317,7 @@ def _seeds_of_directory(
     partition: VertexPartition, splits: Any, split: int | None, input: str | None
 ) -> Seeds:
     """Return the seeds of a training over a directory."""
-    partition.refuse_without_edges()
+    refuse_without_edges(partition)
     vertices: Any = "train"
     if splits is not None:
         vertices = train_of(_given_splits(splits, partition, split)).astype(np.int64)

@@ -8,6 +8,7 @@ from .. import _core
 from ..core import parameters
 from ..core.options import Options, run_options, with_options
 from ..errors import ParameterError, arg
+from ..graphs.graph import warn_of_unread_weights
 from ..graphs.opening import open_graph
 from .results import Clustering
 
@@ -96,7 +97,7 @@ def cluster(
     }
     run = run_options(**options)
     opened = open_graph(graph, **options)
-    opened.warn_of_unread_weights("cluster")
+    warn_of_unread_weights(opened, "cluster")
     if method == "modularity":
         symmetric = opened.directedness == "symmetric"
         result = _core.cluster_modularity(
@@ -111,5 +112,5 @@ def cluster(
         result = _core.cluster_hollocou(
             opened._source, max_volume=given["max_volume"], batch=given["batch"], options=run
         )
-    opened.remember(result.graph.loops, result.graph.checksum)
+    opened._remember(result.graph.loops, result.graph.checksum)
     return Clustering(method, given, result)

@@ -9,7 +9,7 @@ from .. import _core
 from ..core.options import Options, run_options, with_options
 from ..core.parameters import StrPath
 from ..graphs.opening import open_graph
-from .partition import EdgePartition, VertexPartition, read_partition
+from .partition import EdgePartition, VertexPartition, read_partition, refuse_other_graph
 
 
 @with_options
@@ -74,10 +74,10 @@ def home_parts(
         raise TypeError(f"edge_partition: expected an EdgePartition, got {type(edge_partition).__name__}")
     run = run_options(**options)
     opened = open_graph(graph, **options)
-    edge_partition.refuse_other_graph(opened.num_vertices, opened.num_edges, None)
+    refuse_other_graph(edge_partition, opened.num_vertices, opened.num_edges, None)
     result = _core.home_parts(opened._source, edge_partition.assignment, edge_partition.k, run)
-    opened.remember(result.graph.loops, result.graph.checksum)
-    edge_partition.refuse_other_graph(opened.num_vertices, opened.num_edges, result.graph.checksum)
+    opened._remember(result.graph.loops, result.graph.checksum)
+    refuse_other_graph(edge_partition, opened.num_vertices, opened.num_edges, result.graph.checksum)
     given = {**edge_partition.parameters, "k": edge_partition.k}
     partition = VertexPartition._of_result(
         f"{edge_partition.algorithm}+home", given, result, result.assignment

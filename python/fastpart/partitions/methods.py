@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Self
 from ..core.calls import called_well
 from ..core.options import taking
 from ..core.parameters import CacheCriterion, StrPath
-from ..core.protocols import MiniBatches
 from .loader_options import (
     EdgeKey,
     Fanouts,
@@ -24,6 +23,7 @@ from .saved import SaveOptions
 from .stored_graph import StoredGraph
 
 if TYPE_CHECKING:
+    from ..loading import LinkLoader, Loader
     from ..machines.engine import Engine
     from .plan import Plan
 
@@ -185,7 +185,7 @@ class Loadable(StoredGraph):
         input: str | None = None,
         plan: StrPath | None = None,
         options: LoaderOptions,
-    ) -> MiniBatches:
+    ) -> Loader:
         """Return the mini-batches of this rank, for any model of torch or PyG.
 
         Every step has a global batch of ``batch_size`` vertices. A rank takes those that its parts hold, so that it
@@ -357,7 +357,7 @@ class Loadable(StoredGraph):
         fanouts: Fanouts,
         relation: str | EdgeKey | None = None,
         options: LinkOptions,
-    ) -> MiniBatches:
+    ) -> LinkLoader:
         """Return mini-batches of edges and negatives of this rank, for link prediction and unsupervised training.
 
         Every step has a global batch of ``batch_size`` edges. A rank takes those whose target its parts hold. The edges

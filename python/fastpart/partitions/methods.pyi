@@ -4,7 +4,7 @@ from typing import Any, Literal, Self, Unpack
 
 from fastpart.core.options import Options
 from fastpart.core.parameters import CacheCriterion, FeatureDtype, NegativeRule, RowsIo, StrPath
-from fastpart.core.protocols import MiniBatches
+from fastpart.loading import LinkLoader, Loader
 from fastpart.machines.engine import Engine
 from fastpart.options import Batches, Data, Fetching, Run
 from fastpart.partitions.loader_options import EdgeKey, Fanouts
@@ -76,7 +76,7 @@ class Loadable(StoredGraph):
         batches: Batches | None = None,
         fetching: Fetching | None = None,
         run: Run | None = None,
-    ) -> MiniBatches: ...
+    ) -> Loader: ...
     def plan(
         self,
         epochs: int = 1,
@@ -137,7 +137,7 @@ class Loadable(StoredGraph):
         batches: Batches | None = None,
         fetching: Fetching | None = None,
         run: Run | None = None,
-    ) -> MiniBatches: ...
+    ) -> LinkLoader: ...
     def save_cache(
         self,
         cache: float | str = 0.1,

@@ -22,7 +22,7 @@ from ..graphs.convert import refuse_input, write_weights
 from ..graphs.graph import Graph
 from ..graphs.opening import open_graph
 from ..graphs.sidecars import RAW, Sidecar, beside, staged
-from .partition import VertexPartition
+from .partition import VertexPartition, refuse_other_graph
 from .partitioners.refining import start_of
 
 Array = npt.NDArray[Any]
@@ -117,7 +117,7 @@ def _moved(partition: VertexPartition, origin: Graph, graph: Graph, assignment: 
     """Return the partition of the same vertices in another graph."""
     loops, checksum = graph.identify()
     known = None if partition.checksum is None else origin.identify()[1]
-    partition.refuse_other_graph(origin.num_vertices, origin.num_edges, known)
+    refuse_other_graph(partition, origin.num_vertices, origin.num_edges, known)
     moved = copy(partition)
     assignment.flags.writeable = False
     moved.assignment, moved.graph = assignment, graph
@@ -207,7 +207,7 @@ def order(
         raise ParameterError("k: needs a partition. Without one there are no parts")
     if start is not None:
         checksum = None if start.checksum is None else given.identify(run)[1]
-        start.refuse_other_graph(given.num_vertices, given.num_edges, checksum)
+        refuse_other_graph(start, given.num_vertices, given.num_edges, checksum)
     with staged(target, [*RAW, "ids.npy"], run) as file:
         parts = None if start is None else np.asarray(start.assignment).view(np.uint32)
         k = 1 if start is None else start.k
@@ -218,9 +218,9 @@ def order(
         Sidecar(
             "u32", written.n, written.m, given.directedness, written.checksum, description, typed=given._typed
         ).write(file)
-    given.remember(first.origin.loops, first.origin.checksum)
+    given._remember(first.origin.loops, first.origin.checksum)
     ordered = open_graph(target)
-    ordered.remember(written.loops, written.checksum)
+    ordered._remember(written.loops, written.checksum)
     return Ordering(
         given, ordered, beside(target, "ids.npy"), (first.bytes_per_entry[0], result.bytes_per_entry[1])
     )

@@ -38,6 +38,8 @@ class Partition(Savable, Assignment):
 
     Attributes
     ----------
+    of : {"vertices", "edges"}
+        What the parts are of.
     assignment : numpy.ndarray
         Part of each item, read-only.
     k : int
@@ -82,8 +84,8 @@ class Partition(Savable, Assignment):
     """
 
     of: ClassVar[str]
-    item: ClassVar[str]
-    items: ClassVar[str]
+    _item: ClassVar[str]
+    _items: ClassVar[str]
     _part: ClassVar[type[PartData]]
     folder: Path | None = None
     manifest: dict[str, Any] | None = None
@@ -161,7 +163,7 @@ class Partition(Savable, Assignment):
     def _checked(self, array: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
         """Return a copy of the array, and the loads. Blocks keep the extra memory small."""
         if array.ndim != 1:
-            raise TypeError(f"assignment: expected one part per {self.item}, got shape {array.shape}")
+            raise TypeError(f"assignment: expected one part per {self._item}, got shape {array.shape}")
         if array.dtype.kind not in "iu" and array.size:
             raise TypeError(f"assignment: expected integers, got dtype {array.dtype}")
         copy, loads = np.empty(array.size, self._dtype()), np.zeros(self.k, np.int64)
@@ -171,7 +173,7 @@ class Partition(Savable, Assignment):
             if bad.size:
                 first = start + int(bad[0])
                 raise ParameterError(
-                    f"assignment: {self.item} {first} has part {array[first]}, outside 0..{self.k - 1} "
+                    f"assignment: {self._item} {first} has part {array[first]}, outside 0..{self.k - 1} "
                     f"(k={self.k})"
                 )
             copy[start : start + _BLOCK] = block
@@ -187,10 +189,10 @@ class Partition(Savable, Assignment):
             f"loads {self.loads.min()}..{self.loads.max()}",
         )
         more = f", volume balance {balance:.2f}" if (balance := self._volume_balance) is not None else ""
-        return f"<{type(self).__name__}: {algorithm}, k={self.k}, {len(self)} {self.items}, {spread}{more}>"
+        return f"<{type(self).__name__}: {algorithm}, k={self.k}, {len(self)} {self._items}, {spread}{more}>"
 
     def _repr_html_(self) -> str:
-        named = {"algorithm": self.algorithm, "k": self.k, self.items: len(self)}
+        named = {"algorithm": self.algorithm, "k": self.k, self._items: len(self)}
         named |= {"loads": f"{self.loads.min():,} to {self.loads.max():,}", "cap": self.cap}
         if (balance := self._volume_balance) is not None:
             named["volume balance"] = f"{balance:.2f}"
@@ -295,21 +297,6 @@ class Partition(Savable, Assignment):
     def _measures(self) -> Evaluation:
         return self.evaluate()
 
-    def refuse_other_graph(self, n: int, m: int, checksum: str | None) -> None:
-        """Raise :class:`~fastpart.errors.GraphFormatError` if this partition belongs to another graph."""
-        mine = {"n": self.num_vertices, "m": self.num_edges, "checksum": self.checksum}
-        for name, value in {"n": n, "m": m, "checksum": checksum}.items():
-            if value is not None and mine[name] is not None and value != mine[name]:
-                raise GraphFormatError(
-                    f"the partition belongs to another graph: its {name} is {mine[name]}, the graph's is {value}"
-                )
-        items = {"vertex": n, "record": m}[self.item]
-        if len(self) != items:
-            what = f"it has {len(self)} {self.items}, the graph has {items}"
-            if self.item == "vertex" and len(self) > items:
-                what += f". If trailing vertices are isolated, open the graph with {arg('num_vertices', len(self))}"
-            raise GraphFormatError(f"the partition belongs to another graph: {what}")
-
     @property
     def parts(self) -> Parts[Any]:
         """The stored data of each part in a partition directory, mapped on first access.
@@ -356,8 +343,9 @@ class VertexPartition(Loadable, Partition):
     """
 
     of = "vertices"
-    item = "vertex"
-    items = "vertices"
+    assignment: npt.NDArray[np.int32]
+    _item = "vertex"
+    _items = "vertices"
     _part = VertexPartData
 
     @property
@@ -371,6 +359,22 @@ class VertexPartition(Loadable, Partition):
         if self.folder is not None and self.manifest is not None and IDS in self.manifest:
             return stored_ids(self.folder, self.manifest, len(self))
         return () if self.graph is None else self.graph._id_tables
+
+
+def refuse_other_graph(partition: Partition, n: int, m: int, checksum: str | None) -> None:
+    """Raise :class:`~fastpart.errors.GraphFormatError` if the partition belongs to another graph."""
+    mine = {"n": partition.num_vertices, "m": partition.num_edges, "checksum": partition.checksum}
+    for name, value in {"n": n, "m": m, "checksum": checksum}.items():
+        if value is not None and mine[name] is not None and value != mine[name]:
+            raise GraphFormatError(
+                f"the partition belongs to another graph: its {name} is {mine[name]}, the graph's is {value}"
+            )
+    items = {"vertex": n, "record": m}[partition._item]
+    if len(partition) != items:
+        what = f"it has {len(partition)} {partition._items}, the graph has {items}"
+        if partition._item == "vertex" and len(partition) > items:
+            what += f". If trailing vertices are isolated, open the graph with {arg('num_vertices', len(partition))}"
+        raise GraphFormatError(f"the partition belongs to another graph: {what}")
 
 
 def vertex_partition_of(array: npt.ArrayLike, k: int | None = None) -> VertexPartition:
@@ -467,8 +471,9 @@ class EdgePartition(Partition):
     """
 
     of = "edges"
-    item = "record"
-    items = "records"
+    assignment: npt.NDArray[np.uint8] | npt.NDArray[np.int16] | npt.NDArray[np.int32]
+    _item = "record"
+    _items = "records"
     _part = EdgePartData
 
     @property

@@ -98,7 +98,7 @@ class VertexPartData(PartData):
         """Global ids of the inner vertices, ascending."""
         return self.vertices[: self.num_inner]
 
-    def check_assignment(self, assignment: LocalIds, load: int) -> None:
+    def _check_assignment(self, assignment: LocalIds, load: int) -> None:
         """Refuse inner vertices that are not the ``load`` ones that the assignment gives this part."""
         if self.num_inner != load or np.any(assignment[self.inner] != self.index):
             raise GraphFormatError(

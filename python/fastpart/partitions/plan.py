@@ -212,7 +212,7 @@ class Plan:
         rows = self.workers.group_by("worker").agg(pl.col("rows").sum())["rows"]
         return int(rows.max())  # type: ignore[arg-type]  # there are workers
 
-    def marker(self, files: Sequence[str]) -> bytes:
+    def _marker(self, files: Sequence[str]) -> bytes:
         """Return the content of the marker of a folder with such files."""
         told = {
             "schema": _SCHEMA,
@@ -226,7 +226,7 @@ class Plan:
         }
         return with_checksum((json.dumps(told, indent=1) + "\n").encode())
 
-    def refuse_other(self, wanted: Mapping[str, Any]) -> None:
+    def _refuse_other(self, wanted: Mapping[str, Any]) -> None:
         """Raise an error that names what differs unless the plan is for batches with this key."""
         if differs := difference(self.key, wanted):
             where = shown(os.fspath(self))

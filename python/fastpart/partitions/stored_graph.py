@@ -49,24 +49,6 @@ class StoredGraph:
         @property
         def parts(self) -> Parts[Any]: ...  # noqa: D102
 
-    def refuse_without_edges(self, name: str = "partition") -> None:
-        """Raise an error that begins with ``name`` unless the parts are stored with all of their in-edges."""
-        if self.parts._manifest.get("halo_hops", 0) < 1:
-            raise ParameterError(
-                f"{name}: {parameters.shown(self.folder or '')} lacks the edges between parts. Save the partition with "
-                f"{arg('halo_hops', 1)}"
-            )
-
-    def refuse_types(self, name: str, what: str) -> None:
-        """Raise an error that begins with ``name`` if the graph has types, which ``what`` does not tell apart."""
-        if self.is_typed:
-            raise ParameterError(
-                f"{name}: {parameters.shown(self.folder or '')} holds a graph with types, and {what} one type of "
-                "vertices with one kind of features. Hand the parts over with "
-                f"{code('fastpart.export.dgl', '`fastpart export dgl`')} or "
-                f"{code('fastpart.export.pyg', '`fastpart export pyg`')}, which keep the types"
-            )
-
     @property
     def is_typed(self) -> bool:
         """Whether the graph has types."""
@@ -106,6 +88,26 @@ class StoredGraph:
                 f"{arg('edge_times')} or {arg('times')}"
             )
         return _core.Times(self._topology, vertices, edges, self._types)
+
+
+def refuse_without_edges(partition: StoredGraph, name: str = "partition") -> None:
+    """Raise an error that begins with ``name`` unless the parts are stored with all of their in-edges."""
+    if partition.parts._manifest.get("halo_hops", 0) < 1:
+        raise ParameterError(
+            f"{name}: {parameters.shown(partition.folder or '')} lacks the edges between parts. Save the partition "
+            f"with {arg('halo_hops', 1)}"
+        )
+
+
+def refuse_types(partition: StoredGraph, name: str, what: str) -> None:
+    """Raise an error that begins with ``name`` if the graph has types, which ``what`` does not tell apart."""
+    if partition.is_typed:
+        raise ParameterError(
+            f"{name}: {parameters.shown(partition.folder or '')} holds a graph with types, and {what} one type of "
+            "vertices with one kind of features. Hand the parts over with "
+            f"{code('fastpart.export.dgl', '`fastpart export dgl`')} or "
+            f"{code('fastpart.export.pyg', '`fastpart export pyg`')}, which keep the types"
+        )
 
 
 IDS = "ids"

@@ -20,11 +20,16 @@ from ..core.options import taking
 from ..partitions.loader_options import Fanouts, HopOptions, SamplingOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.seeds import sampling_of
+from ..partitions.stored_graph import refuse_without_edges
 from .clusters import ClusterData
 from .features import PartitionEdges, PartitionFeatures, edges_by_relation, rows_by_group
 from .sampling import PartitionSampler
 
 __all__ = ["ClusterData", "feature_store", "graph_store", "sampler"]
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 @called_well
@@ -139,4 +144,4 @@ def _stored(partition: object) -> None:
     """Refuse what has no in-edges of all vertices."""
     if not isinstance(partition, VertexPartition):
         raise TypeError(f"partition: expected a VertexPartition, got {type(partition).__name__}")
-    partition.refuse_without_edges()
+    refuse_without_edges(partition)

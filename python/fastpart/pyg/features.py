@@ -269,7 +269,7 @@ class InEdges:
         """Return ``indptr`` of the targets, and the source of each in-edge."""
         degrees = np.zeros(self.size[1], np.int64)
         for part in self._partition.parts:
-            part.check_assignment(self._partition.assignment, self._partition.loads[part.index])
+            part._check_assignment(self._partition.assignment, self._partition.loads[part.index])
             ids, counts, _ = in_edges_of(part, rows_of_relation(part, self._type.name))
             degrees[ids] = counts
         indptr = np.concatenate(([0], np.cumsum(degrees)))

@@ -10,6 +10,10 @@ if TYPE_CHECKING:
 __all__ = ["draw"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def __getattr__(name: str) -> Any:
     if name != "draw":
         raise no_attribute(__name__, name, __all__)

@@ -93,7 +93,7 @@ def plot_partition(partition: Partition, out: StrPath | None = None) -> Figure:
     title = f"{one_line(partition.algorithm, MOST_LETTERS)}, k = {partition.k:,}"
     graph = partition.graph
     if graph is None:
-        row = _Row(title, partition.items, {partition.items: partition.loads}, partition.cap)
+        row = _Row(title, partition._items, {partition._items: partition.loads}, partition.cap)
         return plotted(lambda: _figure([row]), out)
     row = _row_of(title, partition._measures)
     sizes = (graph.num_vertices, graph.num_edges, partition.k)
@@ -151,14 +151,14 @@ def _with_graph(row: _Row, partition: Partition, graph: Graph) -> Figure:
 
 def _coloured(axes: Any, partition: Partition, graph: Graph) -> None:
     """Draw the graph, coloured by part."""
-    graph.check_unchanged()
+    graph._check_unchanged()
     pairs = graph._source.block(0, graph.num_edges).astype(np.int64)
     places = layout(pairs, graph.num_vertices)
     shown = np.random.default_rng(0).permutation(len(pairs))[:MOST_LINES]
     pairs, part_of = pairs[shown], partition.assignment
     line = {"linewidth": 0.3, "alpha": min(0.7, 40 / len(pairs) ** 0.5), "rasterized": True}
     dots = {"s": min(20.0, max(2.0, 8000 / len(places))), "linewidths": 0, "zorder": 3, "rasterized": True}
-    of_vertices = partition.items == "vertices"
+    of_vertices = partition._items == "vertices"
     if of_vertices:
         u, v = part_of[pairs.T]
         _lines(axes, places[pairs[u != v]], color=LIGHT["faint"], **line)

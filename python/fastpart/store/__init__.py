@@ -14,3 +14,7 @@ __all__ = ["SCHEMA", "Verification", "open_partition", "restore", "save", "upgra
 
 if not TYPE_CHECKING:  # type checkers find unknown names themselves
     __getattr__ = refusing(__name__, __all__)
+
+
+def __dir__() -> list[str]:
+    return __all__

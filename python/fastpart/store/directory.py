@@ -102,7 +102,7 @@ def write_directory(
                 _put(inside / "metrics.parquet", buffer.getvalue())
                 if partition.algorithm == "update":
                     manifest["changed_parts"] = keep_unchanged(inside, target, partition)
-                graph.check_unchanged()
+                graph._check_unchanged()
             listing.add()
             _put(inside / MANIFEST, manifest_bytes(manifest | {"files": listing.files}))
         if workers is not None:

@@ -21,7 +21,7 @@ from ..core.text_files import refuse_filling
 from ..errors import FastpartError, GraphFormatError, ParameterError
 from ..graphs.opening import open_graph
 from ..partitions.part_files import MANIFEST, refuse_other_size
-from ..partitions.partition import EdgePartition, Partition, VertexPartition
+from ..partitions.partition import EdgePartition, Partition, VertexPartition, refuse_other_graph
 from .manifest import read_manifest, refuse_mistyped
 from .schemas import VERSION, caps_of, present, restore_caps
 from .verifying import verify as verify_files
@@ -39,17 +39,7 @@ def open_partition(
     graph: Any = None,
     *,
     k: int | None = None,
-    of: None = None,
-    verify: bool = False,
-    **options: Unpack[Options],
-) -> VertexPartition | EdgePartition: ...
-@overload
-def open_partition(
-    source: StrPath,
-    graph: Any = None,
-    *,
-    k: int | None = None,
-    of: Literal["vertices"],
+    of: Literal["vertices"] | None = None,
     verify: bool = False,
     **options: Unpack[Options],
 ) -> VertexPartition: ...
@@ -63,6 +53,16 @@ def open_partition(
     verify: bool = False,
     **options: Unpack[Options],
 ) -> EdgePartition: ...
+@overload
+def open_partition(
+    source: StrPath,
+    graph: Any = None,
+    *,
+    k: int | None = None,
+    of: Of | None,
+    verify: bool = False,
+    **options: Unpack[Options],
+) -> VertexPartition | EdgePartition: ...
 @with_options
 def open_partition(
     source: StrPath,
@@ -85,7 +85,7 @@ def open_partition(
         Number of parts. ``.npy`` and ``.txt`` do not store it. Default: the largest part + 1.
     of : {"vertices", "edges"}, optional
         For ``.npy`` and ``.txt``. Default: "edges" if the array is uint8 or int16, as edge partitions are, else
-        "vertices".
+        "vertices". Type checkers expect parts of vertices unless it says "edges".
     verify : bool
         Read all files of a directory first, and refuse it unless each has the size and the checksum of its writing, as
         :func:`fastpart.store.verify` does. Otherwise only sizes are compared, of the files that are opened.
@@ -129,7 +129,7 @@ def open_partition(
     if graph is not None:
         opened = open_graph(graph, **options)
         checksum = opened.identify(run_options(**options))[1] if partition.checksum is not None else None
-        partition.refuse_other_graph(opened.num_vertices, opened.num_edges, checksum)
+        refuse_other_graph(partition, opened.num_vertices, opened.num_edges, checksum)
         partition.graph = opened
     return partition  # type: ignore[return-value]  # there are no others
 
@@ -220,7 +220,7 @@ def _restore(origin: Path, array: npt.NDArray[Any], stored: dict[str, Any]) -> P
         items = partition.num_vertices if cls is VertexPartition else partition.num_edges
         if items is not None and items != len(partition):
             raise ParameterError(
-                f"assignment: {len(partition)} {partition.items}, but the manifest says {items}"
+                f"assignment: {len(partition)} {partition._items}, but the manifest says {items}"
             )
         restore_caps(partition, stored.get("caps", []))
     except (FastpartError, TypeError) as error:

@@ -31,7 +31,7 @@ from ..machines.engine import Engine
 from ..machines.partitioning import Place
 from ..machines.starting import at_place
 from ..measures.evaluate import evaluate
-from ..partitions.partition import EdgePartition, Partition
+from ..partitions.partition import EdgePartition, Partition, refuse_other_graph
 from ..partitions.results import Evaluation
 from ..partitions.saved import SavedData, SaveOptions
 from .contents import Contents, Given, holds
@@ -219,13 +219,13 @@ def save_at(
             refuse_loss(target, form, None, overwrite)
         if opened is None or form != "directory":
             if opened is not None and opened is not partition.graph:
-                partition.refuse_other_graph(opened.num_vertices, opened.num_edges, opened.identify(run)[1])
+                refuse_other_graph(partition, opened.num_vertices, opened.num_edges, opened.identify(run)[1])
             if options.restore is not None:
                 restore(partition, target, graph=options.restore, **vars(run))
             else:
                 write(partition, target, form, run)
         else:
-            partition.refuse_other_graph(opened.num_vertices, opened.num_edges, None)
+            refuse_other_graph(partition, opened.num_vertices, opened.num_edges, None)
             beside = Beside.of(options, opened, partition.of, run)
             refuse_loss(target, form, beside.contents, overwrite)
             with at_place(cluster, shared if partition.of == "vertices" else None) as place:

@@ -33,6 +33,8 @@ __all__ = sorted([*_MODULES, *METHODS, "register"])  # of text
 
 
 def __getattr__(name: str) -> Any:
+    if name == "loggers":
+        return import_module(f"{__name__}.loggers")
     if name not in __all__:
         raise no_attribute(__name__, name, __all__)
     if name not in METHODS:
@@ -43,7 +45,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return [*__all__, "loggers"]
 
 
 class _Methods(ModuleType):

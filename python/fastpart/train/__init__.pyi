@@ -8,6 +8,7 @@ from fastpart.core.options import Options
 from fastpart.core.parameters import CacheCriterion, NegativeRule, RowsIo, StrPath
 from fastpart.options import Batches, Data, Fetching, Learning, Network, Run
 from fastpart.partitions.partition import PartitionSource
+from fastpart.train import loggers as loggers
 from fastpart.train.methods.edges.trained import TrainedEdges
 from fastpart.train.methods.embeddings.trained import TrainedEmbeddings
 from fastpart.train.methods.links.trained import TrainedLinks

@@ -22,6 +22,7 @@ from ..graphs.graph_directory import EmbeddedColumn, embedded_in
 from ..partitions.part_files import MANIFEST
 from ..partitions.partition import Partition, PartitionSource, VertexPartition, directory_of
 from ..partitions.parts import EdgePartData, PartData, VertexPartData
+from ..partitions.stored_graph import refuse_without_edges
 from ..partitions.types import (
     ONLY_RELATION,
     ONLY_TYPE,
@@ -451,7 +452,7 @@ class Dataset(AnyDataset[VertexPartData]):
     def _refuse_incomplete(self) -> None:
         if not self.has_types:
             super()._refuse_incomplete()
-        self.partition.refuse_without_edges("source")
+        refuse_without_edges(self.partition, "source")
         missing = [] if "labels" in self.known else ["labels"]
         if "train" not in self.known.get("splits", []):
             missing.append("splits")

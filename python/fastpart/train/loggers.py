@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 __all__ = ["JsonLines", "MLflow", "TensorBoard", "WandB"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 class JsonLines:
     """Write the history to a file with a JSON object for each epoch, which can be read while training.
 

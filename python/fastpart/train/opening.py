@@ -115,7 +115,7 @@ def open(
     history = History(method, options, folder, resume=True)
     best = next((row for row in history.rows if row["epoch"] == history.best_epoch), {})
     scores = {name: value for name, value in best.items() if name.startswith("val_") and value is not None}
-    trained = TrainedModel.of(task, history, scores)
+    trained = TrainedModel._of_history(task, history, scores)
     trained = replace(trained, summary=content.get("summary") or trained.summary)
     if task.learned:
         with suppress(FileNotFoundError):  # they are written when the training ends

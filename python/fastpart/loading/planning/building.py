@@ -253,7 +253,7 @@ def _write(
     with new_folder(target, replaced) as inside:
         for of, of_workers in zip(types, zip(*packs, strict=True), strict=True):
             write(inside, of_workers, of.features, run)
-        _core.write_file(inside / MARKER, made.marker(below(inside)))
+        _core.write_file(inside / MARKER, made._marker(below(inside)))
 
 
 def _refuse_large(memory: int, run: RunOptions) -> None:

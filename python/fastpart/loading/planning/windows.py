@@ -193,7 +193,7 @@ def planned_for(
     """
     found = plan if isinstance(plan, Plan) else Plan.read(plan)
     sampled = SampledEpochs.of(partition, vertices, fanouts, workers, options, threads, input)
-    found.refuse_other(key_of(partition, sampled.deal, fanouts, workers, options))
+    found._refuse_other(key_of(partition, sampled.deal, fanouts, workers, options))
     return found, sampled
 
 

@@ -3,3 +3,7 @@
 from .sources import RowSource
 
 __all__ = ["RowSource"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -19,7 +19,7 @@ from ...core.options import NAMES, RunOptions, run_options, with_options
 from ...core.outputs import owning
 from ...core.vertex_tables import numbers_of_vertices
 from ...errors import ParameterError, arg
-from ...graphs.graph import weighted_by_relation
+from ...graphs.graph import warn_of_unread_weights, weighted_by_relation
 from ...graphs.opening import open_graph
 from ...graphs.weights import checked_relation_weights
 from ...machines.partitioning import Place, partition_on
@@ -93,7 +93,7 @@ def _run(algorithm: _core.Algorithm, arguments: Mapping[str, Any], place: Place 
     if of == "vertices" and out is not None:
         raise ParameterError(f"out: needs {arg('of', 'edges')}. {SAVED_AFTERWARDS}")
     if not algorithm.reads_weights:
-        opened.warn_of_unread_weights(algorithm.name)
+        warn_of_unread_weights(opened, algorithm.name)
     if len(algorithm.of) > 1:
         both["of"] = of
     if is_none(arguments.get("balance_on")) and opened.num_vertices:

@@ -318,7 +318,7 @@ class Choice:
             return
         cap = cap_of(self.request.balance, len(partition), self.request.k)
         if not alone and partition.loads.max(initial=0) > cap:
-            self._left_out[candidate.label] = f"a part has more than {cap} {partition.items}"
+            self._left_out[candidate.label] = f"a part has more than {cap} {partition._items}"
             return
         if not alone and (crowded := self._crowded(partition)):
             self._left_out[candidate.label] = f"a part has too many training vertices of {crowded!r}"

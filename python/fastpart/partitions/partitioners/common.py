@@ -338,7 +338,7 @@ def _wrapped(
     """Wrap a result with its parameters, and issue its warnings."""
     partition = type_._of_result(algorithm, {**given, **result.chosen}, result, assignment)
     partition.graph = graph
-    graph.remember(result.graph.loops, result.graph.checksum)
+    graph._remember(result.graph.loops, result.graph.checksum)
     for warning in result.warnings:
         warn(warning, UserWarning)
     _warn_of_empty_parts(partition)
@@ -371,7 +371,7 @@ def _warn_of_empty_parts(partition: Partition) -> None:
     if partition.k > len(partition) > 0:
         empty = partition.k - len(partition)
         text = (
-            f"k={partition.k} parts for {len(partition)} {partition.items}. At least {empty} parts are empty"
+            f"k={partition.k} parts for {len(partition)} {partition._items}. At least {empty} parts are empty"
         )
         warn(text, CapacityWarning)
 

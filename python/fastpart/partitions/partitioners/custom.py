@@ -151,8 +151,8 @@ def custom(
         largest = int(partition.loads.argmax())
         if partition.loads[largest] > partition.cap:
             raise CapacityError(
-                f"balance: part {largest} has {partition.loads[largest]} {partition.items}, more than {partition.cap}. "
-                "Raise balance, or let the partitioner keep the cap"
+                f"balance: part {largest} has {partition.loads[largest]} {partition._items}, more than "
+                f"{partition.cap}. Raise balance, or let the partitioner keep the cap"
             )
     partition.algorithm = str(default if name is None else name)
     partition.parameters = {"k": k, "of": of, "balance": ratio, "passes": passes, "block": block}
@@ -160,7 +160,7 @@ def custom(
     partition.loops, partition.checksum = opened.identify(run)
     partition.graph = opened
     if k > items > 0:
-        message = f"k={k} parts for {items} {partition.items}. At least {k - items} parts are empty"
+        message = f"k={k} parts for {items} {partition._items}. At least {k - items} parts are empty"
         warn(message, CapacityWarning)
     return partition  # type: ignore[return-value]
 
@@ -171,12 +171,12 @@ def _blocks(
     """Yield the number of the first record and the records of each block, pass after pass."""
     m = graph.num_edges
     for number in range(passes):
-        graph.check_unchanged()
+        graph._check_unchanged()
         for first in range(0, m, block):
             yield first, graph._source.block(first, min(first + block, m))
             if progress is not None:
                 progress("custom", number * m + min(first + block, m), passes * m)
-    graph.check_unchanged()
+    graph._check_unchanged()
 
 
 def _of_records(

@@ -17,7 +17,7 @@ from ...errors import MemoryBudgetError, ParameterError, arg, code
 from ...graphs.graph import Graph
 from ...graphs.opening import open_graph
 from ..part_rows import typed_of
-from ..partition import VertexPartition, partition_given
+from ..partition import VertexPartition, partition_given, refuse_other_graph
 
 _PARTS_ALONE = code("VertexPartition(p, p.k)", "its assignment.npy with -k")
 """A partition of the same parts that remembers nothing of how it was made."""
@@ -72,7 +72,7 @@ def start_of(name: str, partition: Any, k: Any, graph: Graph | None = None) -> V
 def _refuse_other_graph(start: VertexPartition, graph: Graph, options: Mapping[str, Any]) -> None:
     if graph is not start.graph:
         checksum = graph.identify(run_options(**options))[1] if start.checksum is not None else None
-        start.refuse_other_graph(graph.num_vertices, graph.num_edges, checksum)
+        refuse_other_graph(start, graph.num_vertices, graph.num_edges, checksum)
 
 
 def _carried_parts(

@@ -230,7 +230,7 @@ class Driver(ABC):
             return trained
         with torch_settings(self.options.threads, self.options.seed):
             task, scores = job.work(history if self.alone or is_first() else None, report)
-        trained = TrainedModel.of(task, history.reread(), {**scores, **self.summary()})
+        trained = TrainedModel._of_history(task, history.reread(), {**scores, **self.summary()})
         launch.once(lambda: history.finish(task.stored(), trained.summary))
         if is_first():
             undefined.end(trained.summary)
@@ -274,6 +274,6 @@ def follow(
         elif kind == "result":
             result = content
     task, scores = task_of(result["task"]), result["summary"]
-    trained = TrainedModel.of(task, history.reread(), {**scores, **(summary or {})})
+    trained = TrainedModel._of_history(task, history.reread(), {**scores, **(summary or {})})
     history.finish(task.stored(), trained.summary)
     return trained

@@ -43,6 +43,9 @@ COMPUTING = ("compute", "aggregation", "dense")
 _COLUMNS: Mapping[Predicted, str] = {"classes": "class", "logits": "logits", "embeddings": "embedding"}
 """Names of the columns of tables."""
 
+Outputs = npt.NDArray[np.int64] | npt.NDArray[np.uint8] | npt.NDArray[np.float32]
+"""Classes of vertices or edges, several of each, or numbers."""
+
 _SHOWN = 10
 """Number of epochs that are printed, the last ones."""
 
@@ -55,6 +58,8 @@ class TrainedModel:
     ----------
     method : str
         Name of the training method.
+    task, options
+        What the network was built for, such as the number of classes, and the options that it was trained with.
     history : polars.DataFrame
         One row per epoch: ``epoch``, ``loss`` (mean over the training vertices), ``val_accuracy``, ``val_f1``,
         ``seconds``, and columns of the method.
@@ -99,7 +104,7 @@ class TrainedModel:
     summary: dict[str, Any]
     weights: dict[str, Tensor]
     out: Path | None
-    may_change: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    _may_change: Mapping[str, Any] = field(default_factory=dict, repr=False)
     learned: Mapping[str, npt.NDArray[Any]] | None = None
 
     _predicted: ClassVar[tuple[Predicted, ...]] = PREDICTED
@@ -120,7 +125,7 @@ class TrainedModel:
         return None if rows is None else pl.DataFrame(rows)
 
     @classmethod
-    def of(cls, task: Task, history: History, summary: dict[str, Any]) -> TrainedModel:
+    def _of_history(cls, task: Task, history: History, summary: dict[str, Any]) -> TrainedModel:
         """Return the result of a history."""
         epochs, folder = history.frame(), history.folder
         of_all: dict[str, Any] = {
@@ -174,15 +179,27 @@ class TrainedModel:
             raise ParameterError(
                 "resume: this training was not kept. Train with out=, the folder to resume from"
             )
-        given = {**self.may_change.get("arguments", {}), **self.options.objects, **changed}
+        given = {**self._may_change.get("arguments", {}), **self.options.objects, **changed}
         if epochs is not None:
             given["epochs"] = epochs
-        directory = self.may_change["source"] if source is None else source
+        directory = self._may_change["source"] if source is None else source
         kept = "model" in given or "model" in of(self.method).without
         model = {} if kept else {"model": self.options.model}
         trained: Self = of(self.method).function(directory, **model, **given, out=self.out, resume=True)
         return trained
 
+    @overload
+    def predict(
+        self,
+        source: PartitionSource,
+        *,
+        outputs: Literal["logits", "embeddings"],
+        out: StrPath | None = None,
+        vertices: npt.ArrayLike | None = None,
+        edges: npt.ArrayLike | None = None,
+        restore: None = None,
+        **options: Unpack[CallOptions],
+    ) -> npt.NDArray[np.float32]: ...
     @overload
     def predict(
         self,
@@ -194,7 +211,7 @@ class TrainedModel:
         edges: npt.ArrayLike | None = None,
         restore: None = None,
         **options: Unpack[CallOptions],
-    ) -> npt.NDArray[Any]: ...
+    ) -> Outputs: ...
     @overload
     def predict(
         self,
@@ -230,7 +247,7 @@ class TrainedModel:
         edges: npt.ArrayLike | None = None,
         restore: StrPath | Graph | None = None,
         **options: Unpack[CallOptions],
-    ) -> npt.NDArray[Any] | pl.DataFrame | Path:
+    ) -> Outputs | pl.DataFrame | Path:
         """Return the classes, logits or embeddings of every vertex, or of some, from whole neighbourhoods.
 
         Over a partition of the vertices, it is computed layer by layer. Then edges and features stay in files, and so

@@ -104,4 +104,4 @@ def _write_records(graph: Graph, file: Path, progress: Progress | None) -> None:
             out.write(graph._source.block(start, min(start + BLOCK, total)).tobytes())
             if progress is not None:
                 progress("records", min(start + BLOCK, total), total)
-    graph.check_unchanged()
+    graph._check_unchanged()

@@ -17,6 +17,7 @@ from ....core.inputs import EDGE_LABEL_SPLITS, EDGE_LABELS
 from ....core.parameters import shown
 from ....partitions.part_rows import RelationData
 from ....partitions.parts import VertexPartData
+from ....partitions.stored_graph import refuse_without_edges
 from ....partitions.types import edge_types, key_of, rows_of_relation
 from ...data import saving, the_only
 from ...models.scores import Task
@@ -123,7 +124,7 @@ class LabelledEdges(RelationDataset):
         if "train" not in self.known["splits"]:
             missing.append(EDGE_LABEL_SPLITS)
         self._refuse_missing(missing, self.records.name)
-        self.partition.refuse_without_edges("source")
+        refuse_without_edges(self.partition, "source")
 
     def _task(self) -> Task:
         if not self.has_types:

@@ -90,7 +90,7 @@ class Driver(driver.Driver):
         """Return the result with its learned rows."""
         file = launch.folder.path / EMBEDDINGS
         learned = np.load(file, mmap_mode=None if trained.out is None else "r")
-        return TrainedEmbeddings.of_training(trained, self.decisive, learned)
+        return TrainedEmbeddings._of_training(trained, self.decisive, learned)
 
     def needs(self) -> tuple[Sequence[Need], Sequence[Need]]:
         """Return what each worker takes."""

@@ -67,7 +67,7 @@ class TrainedEmbeddings(TrainedModel):
     embeddings: Float | None = None
 
     @classmethod
-    def of_training(cls, trained: TrainedModel, noted: Mapping[str, Any], embeddings: Float | None) -> Self:
+    def _of_training(cls, trained: TrainedModel, noted: Mapping[str, Any], embeddings: Float | None) -> Self:
         """Return the result of a training with these parameters of the method."""
         names = {
             "decoder": noted["decoder"],
@@ -232,4 +232,4 @@ class TrainedEmbeddings(TrainedModel):
 
 def opened(trained: TrainedModel, noted: Mapping[str, Any]) -> TrainedEmbeddings:
     """Return the result of a training that was kept."""
-    return TrainedEmbeddings.of_training(trained, noted, kept_rows(trained))
+    return TrainedEmbeddings._of_training(trained, noted, kept_rows(trained))

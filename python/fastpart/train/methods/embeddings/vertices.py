@@ -117,9 +117,9 @@ def without_facts(batch: TypedBatch, facts: Ids, dataset: FactDataset) -> TypedB
         if not len(of_relation):
             continue
         number = undirected_keys if edge_type.relation.reverse == "merged" else keys_of
-        ends, known = batch.ends(key), np.unique(number(of_relation[:, 0], of_relation[:, 1]))
+        ends, known = batch._ends(key), np.unique(number(of_relation[:, 0], of_relation[:, 1]))
         stay[key] = ~among(number(*(ends[::-1] if edge_type.reversed else ends)), known)
-    return batch.without(stay)
+    return batch._without(stay)
 
 
 class VertexRows(Protocol):
@@ -293,7 +293,8 @@ class EncodedVertices:
     def epoch(self, number: int) -> Iterator[tuple[Step, TypedBatch]]:
         """Yield the steps of an epoch with the neighbourhoods of their vertices."""
         self._loader.set_epoch(number)
-        return iter(self._loader)
+        batches: Iterator[Any] = iter(self._loader)
+        return batches
 
     def inputs(self, step: Step, made: TypedBatch) -> dict[str, Tensor]:
         """Return the rows that the encoder reads."""

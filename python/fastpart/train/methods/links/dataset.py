@@ -20,6 +20,7 @@ from ....graphs.given_splits import pairs_of
 from ....graphs.types import TypedRanges
 from ....loading.links import edges_of
 from ....partitions.part_rows import typed_of
+from ....partitions.stored_graph import refuse_without_edges
 from ....partitions.types import ONLY_RELATION, EdgeKey, edge_keys, rows_of_type, type_names
 from ...data import Dataset, categories_of, task_over_types
 from ...method_options import LinkOptions
@@ -182,7 +183,7 @@ class LinkDataset(RelationDataset):
             )
         if not self.num_train:
             raise ParameterError(f"source: {shown(self.path)} has no edges to train on")
-        self.partition.refuse_without_edges("source")
+        refuse_without_edges(self.partition, "source")
 
     def _task(self) -> Task:
         if self.has_types:

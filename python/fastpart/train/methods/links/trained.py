@@ -185,7 +185,7 @@ class TrainedLinks(TrainedModel):
         if (
             not self.task.target
             and self.embeddings is None
-            and self.may_change.get("arguments", {}).get("embeddings")
+            and self._may_change.get("arguments", {}).get("embeddings")
         ):
             raise ParameterError(
                 "the learned rows are written when the training ends, which it has not yet. Go on with resume()"

@@ -201,10 +201,10 @@ def step_of(batch: Loaded | TypedBatch, topology: _core.Topology) -> Step:
     assert batch.y is not None
     return Step(
         graphs=layers_of(batch, device(), degrees_of(batch, topology) if isinstance(batch, Loaded) else None),
-        inputs=batch.by_name("rows"),
+        inputs=batch._by_name("rows"),
         rows=torch.arange(batch.batch_size),
         count=batch.global_size,
-        x=batch.by_name("x"),
+        x=batch._by_name("x"),
         y=batch.y,
     )
 
