@@ -46,7 +46,7 @@ def read(name):
 class Page(HTMLParser):
     """What a page holds: its elements, and whatever would be fetched or run."""
 
-    VOID = ("meta", "link", "img", "br", "input", "base")
+    VOID = ("meta", "link", "img", "br", "wbr", "input", "base")
 
     def __init__(self, text):
         super().__init__()
