@@ -206,6 +206,8 @@ def found(name):
     graph, kind, options = CASES[name]
     stored, options = directory(graph), dict(options)
     given = {"fanouts": [4, 3], "batch_size": 40, **options}
+    if number := given.pop("num_negatives", None):
+        given["negatives"] = {given["negatives"]: number}
     seeds = given.pop("seeds", "train")
     if given.get("sampling") == "weighted":
         records = stored.parts[0]._manifest["m"]

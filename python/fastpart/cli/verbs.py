@@ -182,7 +182,12 @@ def _out(doc: str, default: Any = None) -> tuple[Option, ...]:
     return (_file("out", doc, default),)
 
 
-_LOG = _file("log", "A .jsonl that gets an object for each epoch, to read while training.")
+_LOG = Option(
+    "log",
+    "str | Mapping[str, Any] | None",
+    None,
+    doc="Where each epoch is logged: a .jsonl, or jsonl=FILE, tensorboard=DIR, wandb=PROJECT, mlflow=URI.",
+)
 
 _RESTORE = _file(
     "restore",

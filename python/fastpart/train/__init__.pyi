@@ -5,7 +5,7 @@ from typing import Any, Literal, Unpack
 import polars as pl
 
 from fastpart.core.options import Options
-from fastpart.core.parameters import CacheCriterion, NegativeRule, RowsIo, StrPath
+from fastpart.core.parameters import CacheCriterion, RowsIo, StrPath
 from fastpart.partitions.partition import PartitionSource
 from fastpart.train.methods.edges.trained import TrainedEdges
 from fastpart.train.methods.embeddings.trained import TrainedEmbeddings
@@ -350,10 +350,6 @@ def links(
     *,
     relation: str | Sequence[str] | None = None,
     decoder: Literal["cosine", "dot", "mlp"] = "cosine",
-    negatives: NegativeRule = "uniform",
-    num_negatives: int = 1,
-    hard_negatives: StrPath | None = None,
-    num_hard_negatives: int = 8,
     embeddings: int | None = None,
     candidates: int = 1000,
     ahead: int = 2,
@@ -391,6 +387,8 @@ def links(
     cache: float | str | None = None,
     cache_by: CacheCriterion = "access",
     resident: int | str | None = None,
+    negatives: int | str | Mapping[str, Any] = 1,
+    num_hard_negatives: int = 8,
     **options: Unpack[Options],
 ) -> TrainedLinks: ...
 def edges(
@@ -442,10 +440,7 @@ def embeddings(
     decoder: Literal["dot", "mlp", "distmult", "complex", "rotate"] = "distmult",
     reciprocal: bool = False,
     objective: Literal["softmax", "binary", "self_adversarial"] = "softmax",
-    negatives: Literal["uniform", "degree", "batch", "all"] = "uniform",
-    num_negatives: int = 512,
-    hard_negatives: StrPath | None = None,
-    num_hard_negatives: int = 8,
+    negatives: int | str | Mapping[str, Any] = 512,
     relation_weights: Mapping[str, float] | None = None,
     candidates: int | None = None,
     ahead: int = 2,
@@ -480,6 +475,7 @@ def embeddings(
     cache: float | str | None = None,
     cache_by: CacheCriterion = "access",
     resident: int | str | None = None,
+    num_hard_negatives: int = 8,
     **options: Unpack[Options],
 ) -> TrainedEmbeddings: ...
 def compare(
