@@ -61,7 +61,7 @@ def train_over(call: Call) -> None:
 
 def _train(call: Call, given: dict[str, Any], predictions: Path | None) -> None:
     """Train, and write what was asked for beside the training."""
-    if call["log"] and not is_other_rank():  # they would open the files, too
+    if call["log"] and not is_other_rank():  # each rank would open its own
         given["callbacks"] = loggers_of(call["log"])
     rows = EpochRows()
     if not (call["json"] or call["quiet"]):

@@ -198,18 +198,18 @@ class PlanOptions(EpochOptions, RunOptions):
 
 
 Negatives = int | str | Mapping[str, Any]
-"""How many negatives there are: of uniform ones, or of each kind. A kind alone has its default number."""
+"""A number of uniform negatives, numbers by kind, or a kind, which then has its default number."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NegativeOptions(OptionGroup):
-    """What positives are compared with.
+    """The negatives of each edge.
 
     Parameters
     ----------
     negatives : int, str or mapping
-        How many negatives there are: a number of uniform ones, or numbers of the kinds uniform, degree and batch with a
-        table of hard ones, such as ``{"uniform": 8, "batch": 8, "hard": table}``. A kind alone has its default number.
+        Negatives of each edge: a number of uniform ones, or numbers of the kinds uniform, degree and batch with a table
+        of hard ones, such as ``{"uniform": 8, "batch": 8, "hard": table}``. A kind alone has its default number.
         ``"uniform"``: from all vertices alike. ``"degree"``: from all by the number of their edges, among those of the
         loader or the training, to the power of 0.75 (as in word2vec). ``"batch"``: ends of other edges of the step, of
         all ranks, so that frequent targets are frequent negatives. ``"hard"``: from a table of wrong targets.

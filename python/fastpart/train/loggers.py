@@ -180,7 +180,7 @@ _LOGGERS: dict[str, Callable[[str], Any]] = {
 """Makes a logger from the text behind its name in the shell."""
 
 _PACKAGES = {"tensorboard": "tensorboard", "wandb": "wandb", "mlflow": "mlflow-skinny"}
-"""What to install for a library."""
+"""The package of each library, which pip installs."""
 
 
 def loggers_of(given: str | Mapping[str, str]) -> list[Any]:
