@@ -23,6 +23,7 @@ from fastpart.train.learned_rows import (  # noqa: E402
     initial,
 )
 from fastpart.train.methods.links.worker import Worker  # noqa: E402
+from fastpart.train.registry import loaded, of  # noqa: E402
 
 QUICK = {"hidden": 8, "threads": 1, "epochs": 3, "batch_size": 300, "fanouts": [4, 3]}
 LEARNED = {**QUICK, "embeddings": 6}
@@ -419,8 +420,26 @@ def test_refused_directories(tmp_path):
         fp.train.links(tmp_path / "edges", embeddings=4)
 
 
+@pytest.mark.parametrize("method", ["links", "embeddings"])
+def test_the_stated_memory_counts_the_negatives_of_all_kinds(parts, tmp_path, method):
+    np.save(tmp_path / "hard.npy", [[0, 1]])
+    known = of(method)
+
+    def stated(negatives, **more):
+        options = known.options.checked({"batch_size": 100, "negatives": negatives, **more})
+        return sum(need.size for need in loaded(known.driver)(known, parts, options).needs()[0])
+
+    hard = {"uniform": 20, "hard": tmp_path / "hard.npy"}
+    assert stated({"uniform": 20, "degree": 30}) == stated(50) > stated(20)
+    assert stated(hard, num_hard_negatives=40) > stated(hard, num_hard_negatives=10) > stated(20)
+    if method == "embeddings":
+        assert stated({"batch": "all", "uniform": 20}) == stated(120) < stated("all") == stated(400)
+
+
 def test_the_command_line_and_ranks(bare, tmp_path, capsys):
+    np.save(tmp_path / "hard.npy", [[0, 1], [0, 2], [5, 7]])
     words = ["--hidden", "8", "--epochs", "3", "--batch-size", "300", "--fanouts", "4,3", "--embeddings", "6"]
+    words += ["--negatives", f"uniform=1,batch=2,hard={tmp_path / 'hard.npy'}", "--num-hard-negatives", "2"]
     code = main(["train", "links", str(bare), *words, "--threads", "1", "--workers", "2", "--json"])
     out = json.loads(capsys.readouterr().out)
     assert code == 0
