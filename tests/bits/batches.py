@@ -65,6 +65,7 @@ LINKS_OF = {
     "labor": {"sampling": "labor"},
     "seed=7": {"seed": 7},
     "drop_last": {"drop_last": True},
+    "mixture": {"negatives": {"uniform": 2, "degree": 1, "batch": 1}},
     "no ids of edges": {"edge_ids": False},
     "all neighbours": {"fanouts": [-1, -1]},
     "ahead=0": {"ahead": 0},

@@ -83,21 +83,20 @@ class Pools:
         """
         counts = [0 if number == "all" else number for number in self._numbers.values()]
         random = hashed(np.array([step], np.uint64), sum(counts), self._seed, epoch, first, end)[0]
-        found = list[Ids]()
-        for (kind, number), piece in zip(
-            self._numbers.items(), np.split(random, np.cumsum(counts)[:-1]), strict=True
-        ):
+        pieces, last, found = np.split(random, np.cumsum(counts)[:-1]), self._last[first], list[Ids]()
+        for (kind, number), piece in zip(self._numbers.items(), pieces, strict=True):
             if kind == "degree":
                 found.append(self._by_degree[first].of(piece))
-                continue
-            known: Any = range(first, self._last[first])
-            if kind == "batch":
+            elif kind == "batch":
                 facts = self._facts[positions]
-                known = distinct(facts[self.of_relation[end][facts[:, 2]] == first, end])
-            places = np.arange(len(known)) if number == "all" else piece % np.uint64(len(known))
-            found.append(
-                known[places.astype(np.int64)] if kind == "batch" else first + places.astype(np.int64)
-            )
+                ends = distinct(facts[self.of_relation[end][facts[:, 2]] == first, end])
+                found.append(
+                    ends if number == "all" else ends[(piece % np.uint64(len(ends))).astype(np.int64)]
+                )
+            elif number == "all":
+                found.append(np.arange(first, last))
+            else:
+                found.append(first + (piece % np.uint64(last - first)).astype(np.int64))
         return np.concatenate(found)
 
 
