@@ -447,7 +447,7 @@ _VERBS: dict[str, Verb | Family] = {
                 ("train.links",),
                 {"source": "A partition directory with edge splits."},
                 "train links parts/ --epochs 20 --patience 3 -o run/\n"
-                "train links parts/ --embeddings 64 --decoder mlp --negatives uniform=4,batch=4 -o run/    # without features",
+                "train links parts/ --embeddings 64 --negatives uniform=4,batch=4 -o run/    # without features",
                 (_LOG,),
             ),
             "edges": Verb(
