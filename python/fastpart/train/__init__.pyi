@@ -6,6 +6,7 @@ import polars as pl
 
 from fastpart.core.options import Options
 from fastpart.core.parameters import CacheCriterion, RowsIo, StrPath
+from fastpart.options import Batches, Data, Fetching, Learning, Network, Run
 from fastpart.partitions.partition import PartitionSource
 from fastpart.train.methods.edges.trained import TrainedEdges
 from fastpart.train.methods.embeddings.trained import TrainedEmbeddings
@@ -69,6 +70,10 @@ def full(
     overwrite: bool = False,
     on_epoch: Callable[[dict[str, Any]], object] | None = None,
     callbacks: Sequence[Any] | None = None,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def sampled(
@@ -114,6 +119,11 @@ def sampled(
     cache_by: CacheCriterion = "access",
     resident: int | str | None = None,
     temporal: Literal["uniform", "last"] | None = None,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    fetching: Fetching | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def bytegnn(
@@ -159,6 +169,11 @@ def bytegnn(
     cache: float | str | None = None,
     cache_by: CacheCriterion = "access",
     resident: int | str | None = None,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    fetching: Fetching | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def armada(
@@ -203,6 +218,11 @@ def armada(
     timeout: float = 1800.0,
     scores: Literal["exact", "sampled", "none"] = "exact",
     sampling: Literal["uniform", "labor"] = "uniform",
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    fetching: Fetching | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def distdgl(
@@ -238,6 +258,10 @@ def distdgl(
     overwrite: bool = False,
     on_epoch: Callable[[dict[str, Any]], object] | None = None,
     callbacks: Sequence[Any] | None = None,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def sdt(
@@ -279,6 +303,10 @@ def sdt(
     callbacks: Sequence[Any] | None = None,
     workers: int | None = None,
     timeout: float = 1800.0,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def distgnn(
@@ -310,6 +338,9 @@ def distgnn(
     on_epoch: Callable[[dict[str, Any]], object] | None = None,
     callbacks: Sequence[Any] | None = None,
     timeout: float = 1800.0,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def sancus(
@@ -343,6 +374,9 @@ def sancus(
     on_epoch: Callable[[dict[str, Any]], object] | None = None,
     callbacks: Sequence[Any] | None = None,
     timeout: float = 1800.0,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def links(
@@ -389,6 +423,11 @@ def links(
     resident: int | str | None = None,
     negatives: int | str | Mapping[str, Any] = 1,
     num_hard_negatives: int = 8,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    fetching: Fetching | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedLinks: ...
 def edges(
@@ -430,6 +469,11 @@ def edges(
     cache: float | str | None = None,
     cache_by: CacheCriterion = "access",
     resident: int | str | None = None,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    fetching: Fetching | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedEdges: ...
 def embeddings(
@@ -476,6 +520,11 @@ def embeddings(
     cache_by: CacheCriterion = "access",
     resident: int | str | None = None,
     num_hard_negatives: int = 8,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    fetching: Fetching | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedEmbeddings: ...
 def compare(
@@ -510,5 +559,10 @@ def compare(
     | Mapping[tuple[str, str, str], Sequence[int]]
     | None = None,
     device: Literal["cpu", "cuda"] = "cpu",
+    data: Data | None = None,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> pl.DataFrame: ...

@@ -40,6 +40,7 @@ Objective = Literal["softmax", "binary", "self_adversarial"]
 class SampledOptions(TrainOptions, Scored, Sampling, InputRows, Temporal):
     """The options of ``sampled``."""
 
+    together: ClassVar = {"fetching": "ahead"}
     ahead: Annotated[int, Within(0, 2**10)] = 2
 
     def __post_init__(self) -> None:
@@ -66,6 +67,7 @@ def _trace(name: str, value: Any) -> Path | None:
 class ByteGNNOptions(TrainOptions, Scored, Sampling, InputRows):
     """The options of ``bytegnn``."""
 
+    together: ClassVar = {"fetching": "ahead", "run": "trace"}
     ahead: Annotated[int, Within(0, 2**10)] = 2
     trace: Annotated[Path | None, Accepts(StrPath | None, _trace)] = None
 
@@ -74,6 +76,7 @@ class ByteGNNOptions(TrainOptions, Scored, Sampling, InputRows):
 class ArmadaOptions(TrainOptions, Scored, Sampling):
     """The options of ``armada``."""
 
+    together: ClassVar = {"fetching": "cache ahead"}
     batch_workers: Annotated[int, Within(1, 1 << 12)] = 1
     compute_workers: Annotated[int, Within(1, 1 << 12)] | None = None
     order: Order = "global"
@@ -176,6 +179,7 @@ def _relations(name: str, value: Any) -> tuple[str, ...] | None:
 class LinkOptions(TrainOptions, Temporal, InputRows, NegativeOptions):
     """The options of ``links``."""
 
+    together: ClassVar = {"fetching": "ahead"}
     relation: Annotated[tuple[str, ...] | None, Accepts(str | Sequence[str] | None, _relations)] = None
     decoder: PairDecoderName = "cosine"
     embeddings: Annotated[int, Within(1, 2**16)] | None = None
@@ -197,6 +201,7 @@ class LinkOptions(TrainOptions, Temporal, InputRows, NegativeOptions):
 class EdgeOptions(TrainOptions, InputRows):
     """The options of ``edges``."""
 
+    together: ClassVar = {"fetching": "ahead"}
     relation: Annotated[str | None, name_of_a("relation")] = None
     ahead: Annotated[int, Within(0, 2**10)] = 2
 
@@ -215,6 +220,7 @@ class EdgeOptions(TrainOptions, InputRows):
 class EmbeddingOptions(TrainOptions, InputRows, NegativeOptions):
     """The options of ``embeddings``."""
 
+    together: ClassVar = {"batches": "negatives", "fetching": "ahead"}
     width: Annotated[int, Within(1, 2**16)] = 100
     encoder: Annotated[ModelSource, model_source] | None = None
     decoder: DecoderName = "distmult"
