@@ -30,7 +30,7 @@ GIVEN: dict[str, Any] = {
     "reciprocal": True,
     "dropout": 0.4,
     "batch_size": 1024,
-    "num_negatives": 512,
+    "negatives": 512,
     "eval_every": 10,
 }
 

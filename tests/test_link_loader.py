@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fastpart as fp
+from fastpart.core.pairs import hashed, mixed
 from linked import (
     DIRECTEDNESS,
     dealt,
@@ -112,13 +113,13 @@ def test_what_stays_of_a_batch_fits_together():
             assert attr == edge % m
 
 
-@pytest.mark.parametrize("negatives", ["uniform", "batch", "hard"])
+@pytest.mark.parametrize("negatives", ["uniform", "batch", "hard", "mixed"])
 @pytest.mark.parametrize("sampling", ["uniform", "labor"])
 def test_parts_and_ranks_do_not_change_the_batches(splits, opened, negatives, sampling):
-    of = {"hard_negatives": np.argwhere(np.arange(60)[:, None] * 7 % 60 == np.arange(60))}
-    of = of if negatives == "hard" else {"negatives": negatives}
-    given = {"fanouts": [3, 2], "batch_size": 40, "num_negatives": 3, **of}
-    given |= {"sampling": sampling, "seed": 5}
+    table = np.argwhere(np.arange(60)[:, None] * 7 % 60 == np.arange(60))
+    mixed = {"uniform": 2, "degree": 1, "batch": 3, "hard": table}
+    of = {"hard": {"uniform": 3, "hard": table}, "mixed": mixed}.get(negatives, {negatives: 3})
+    given = {"fanouts": [3, 2], "batch_size": 40, "negatives": of, "sampling": sampling, "seed": 5}
 
     def content(opened, world_size):
         found = []
@@ -141,7 +142,7 @@ def test_parts_and_ranks_do_not_change_the_batches(splits, opened, negatives, sa
 
 def test_without_negatives_pairs_are_repeated_and_may_be_loops(opened):
     pairs = np.array([[1, 2], [2, 1], [1, 2], [4, 4]])
-    (batch,) = opened.link_loader(pairs, num_negatives=0, fanouts=[-1], batch_size=9)
+    (batch,) = opened.link_loader(pairs, negatives=0, fanouts=[-1], batch_size=9)
     ends = batch.n_id[batch.edge_label_index].T.numpy()
     np.testing.assert_array_equal(ends, pairs[batch.input_id])
     assert sorted(batch.input_id.tolist()) == [0, 1, 2, 3]
@@ -165,7 +166,7 @@ def test_epochs_and_seeds_differ_and_repeat(opened):
 
 def test_negatives_have_the_source_and_another_target(opened):
     for kind in ("uniform", "batch", "local"):
-        for batch in opened.link_loader(fanouts=[1], batch_size=50, negatives=kind, num_negatives=4):
+        for batch in opened.link_loader(fanouts=[1], batch_size=50, negatives={kind: 4}):
             pairs = labelled(batch)
             positives, others = pairs[: batch.batch_size], pairs[batch.batch_size :]
             assert len(others) == 4 * len(positives)
@@ -182,10 +183,10 @@ def test_negatives_have_the_source_and_another_target(opened):
 def test_hard_negatives_are_targets_of_the_source_in_the_table(opened):
     """Where the table has none, or an end of the edge, a uniform target takes the place."""
     table = np.array([[u, (u * step + 7) % 60] for u in range(0, 60, 2) for step in (3, 5, 11)])
-    given = {"fanouts": [1], "batch_size": 50, "num_negatives": 1, "seed": 3}
+    given = {"fanouts": [1], "batch_size": 50, "seed": 3}
     loaders = [
         opened.link_loader(**given, **more)
-        for more in ({}, {"hard_negatives": table, "num_hard_negatives": 3})
+        for more in ({}, {"negatives": {"uniform": 1, "hard": table}, "num_hard_negatives": 3})
     ]
     of_source = {u: set(table[table[:, 0] == u, 1].tolist()) for u in range(60)}
     found, odd = set(), set()
@@ -206,11 +207,36 @@ def test_hard_negatives_are_targets_of_the_source_in_the_table(opened):
     assert len({u for u, _ in odd if u % 2}) > 20
 
 
+def test_mixed_negatives_against_a_loop(opened):
+    """The kinds stand one after the other, and all follow from the pairs of the step, the seed and the epoch."""
+    table = np.array([[u, (u * step + 7) % 60] for u in range(0, 60, 2) for step in (3, 5, 11)])
+    mixture = {"hard": table, "batch": 3, "uniform": 2}
+    given = {"fanouts": [1], "batch_size": 50, "negatives": mixture, "num_hard_negatives": 4}
+    loader = opened.link_loader(**given, seed=5)
+    loader.set_epoch(2)
+    kinds = Counter()
+    for batch in loader:
+        step, expected = loader.edges[batch.input_id].tolist(), []
+        for place, (u, v) in enumerate(step):
+            key = np.array([(u << 32) | v], np.uint64)
+            others = [w for w in range(60) if w not in (u, v)]
+            known = sorted(target for source, target in table.tolist() if source == u)
+            random, of_table = hashed(key, 9, 5, 2)[0], hashed(key, 4, 5, 2, 0x68617264)[0]
+            of_batch = [step[(place + 1 + int(r) % (len(step) - 1)) % len(step)][1] for r in random[2:5]]
+            hard = [known[int(r) % len(known)] if known else v for r in of_table]
+            expected += [others[int(r) % 58] for r in random[:2]]
+            for w, r in zip(of_batch + hard, random[2:], strict=True):
+                expected.append(others[int(mixed(r)) % 58] if w in (u, v) else w)
+                kinds["replaced" if w in (u, v) else "taken"] += 1
+        assert [target for _, target, _ in labelled(batch)[len(step) :]] == expected
+    assert min(kinds.values()) > 50
+
+
 def test_uniform_negatives_are_uniform():
     splits = fp.split_edges(np.array([[0, 1], [2, 1], [3, 4]]), 0, 0)
     opened = stored(splits, np.array([0, 0, 0, 1, 1]), 2)
     counts = Counter()
-    loader = opened.link_loader(fanouts=[1], num_negatives=50)
+    loader = opened.link_loader(fanouts=[1], negatives=50)
     for epoch in range(40):
         loader.set_epoch(epoch)
         for batch in loader:
@@ -224,7 +250,7 @@ def test_uniform_negatives_are_uniform():
 def test_local_negatives_are_of_the_parts_of_the_rank(opened):
     assignment = dealt(60, 3)
     for rank in range(3):
-        loader = opened.link_loader(fanouts=[1], negatives="local", num_negatives=5, rank=rank, world_size=3)
+        loader = opened.link_loader(fanouts=[1], negatives={"local": 5}, rank=rank, world_size=3)
         others = [pair[1] for batch in loader for pair in labelled(batch) if pair[2] == 0]
         assert np.mean(assignment[others] == rank) > 0.9  # the rest replaces ends of the pair itself
 
@@ -238,7 +264,7 @@ def test_a_batch_of_one_edge_has_negatives(opened):
 
 def test_pairs_of_ones_own_without_negatives(opened):
     pairs = np.array([[5, 2], [3, 8], [2, 5]])
-    loader = opened.link_loader(pairs, fanouts=[-1], num_negatives=0)
+    loader = opened.link_loader(pairs, fanouts=[-1], negatives=0)
     (batch,) = loader
     assert labelled(batch) == [(5, 2, 1.0), (3, 8, 1.0), (2, 5, 1.0)]
     assert repr(loader).startswith("<LinkLoader: 3 edges in 1 steps of 1000, fanouts [-1]")
@@ -273,14 +299,17 @@ def test_a_cache_and_resident_rows_change_nothing():
         ([[4, 5], [1, 2], [4, 5]], {}, fp.errors.ParameterError, r"edges: \[4, 5\] occurs more than once"),
         ([1, 2], {}, TypeError, "edges: expected 'train', 'val', 'test' or pairs of ids"),
         ("train", {"negatives": "hard"}, fp.errors.ParameterError, "negatives: unknown value 'hard'"),
-        ("train", {"num_negatives": -1}, fp.errors.ParameterError, "num_negatives: -1"),
+        ("train", {"negatives": -1}, fp.errors.ParameterError, "negatives: -1"),
+        ("train", {"negatives": {"batch": -1}}, fp.errors.ParameterError, "negatives: batch: -1"),
+        ("train", {"negatives": {"uniform": "all"}}, TypeError, "negatives: uniform: expected an integer"),
+        ("train", {"negatives": {"bach": 1}}, fp.errors.ParameterError, "Did you mean 'batch'"),
         (
             "train",
-            {"hard_negatives": [[0, 60]]},
+            {"negatives": {"hard": [[0, 60]]}},
             fp.errors.ParameterError,
-            r"hard_negatives: \[0, 60\] is not between",
+            r"negatives: hard: \[0, 60\] is not between",
         ),
-        ("train", {"hard_negatives": [0]}, TypeError, "hard_negatives: expected pairs of ids"),
+        ("train", {"negatives": {"hard": [0]}}, TypeError, "negatives: hard: expected pairs of ids"),
     ],
 )
 def test_refusals(opened, edges, given, error, message):
@@ -295,13 +324,12 @@ def test_directories_that_have_no_splits_or_no_negatives(tmp_path):
     with pytest.raises(
         fp.errors.ParameterError, match=r"It has none\. Split the edges with split_edges before"
     ):
-        opened.link_loader(fanouts=[1], num_negatives=0)
-    with pytest.raises(fp.errors.ParameterError, match="num_negatives: 2 vertices have no negatives"):
+        opened.link_loader(fanouts=[1], negatives=0)
+    with pytest.raises(fp.errors.ParameterError, match="negatives: 2 vertices have no negatives"):
         opened.link_loader([[0, 1]], fanouts=[1])
 
 
 def test_negatives_by_degree_have_its_distribution():
-    from fastpart.core.pairs import mixed
     from fastpart.loading.negatives import ByDegree
 
     ends, random = np.repeat([11, 12, 14, 3, 20], [1, 16, 81, 7, 9]), np.arange(200_000, dtype=np.uint64)

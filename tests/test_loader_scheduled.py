@@ -180,7 +180,7 @@ def test_an_error_of_a_users_sampler_is_raised_as_it_is(parts):
 # Edges.
 
 
-@pytest.mark.parametrize("negatives", ["uniform", "batch", "local"])
+@pytest.mark.parametrize("negatives", [2, {"batch": 2}, {"uniform": 1, "batch": 1, "local": 2}])
 def test_scheduled_batches_of_edges(tmp_path, negatives):
     rng = np.random.default_rng(0)
     splits = fp.split_edges(rng.integers(0, 200, (1500, 2)), seed=1)
@@ -193,7 +193,6 @@ def test_scheduled_batches_of_edges(tmp_path, negatives):
         "fanouts": [3, 2],
         "batch_size": 100,
         "negatives": negatives,
-        "num_negatives": 2,
         "world_size": 2,
     }
     for rank in range(2):
@@ -259,7 +258,7 @@ def test_scheduled_batches_over_types(typed, given, monkeypatch):
     assert (tasks.count("features") > tasks.count("neighbourhood")) == ("resident" not in given)
 
 
-@pytest.mark.parametrize("negatives", ["uniform", "batch", "local"])
+@pytest.mark.parametrize("negatives", [2, {"batch": 2}, {"uniform": 1, "batch": 1, "local": 2}])
 def test_scheduled_batches_of_a_relation(typed, negatives):
     pairs = np.stack([np.arange(50), np.arange(50) * 7 % 240 + 180], axis=1)
     given = {
@@ -269,9 +268,9 @@ def test_scheduled_batches_of_a_relation(typed, negatives):
         "batch_size": 16,
         "negatives": negatives,
     }
-    scheduled = typed.link_loader(**given, num_negatives=2, scheduled=True, threads=2)
-    for one, other in zip(typed.link_loader(**given, num_negatives=2), scheduled, strict=True):
-        assert len(one.edge_label) == 3 * one.batch_size
+    scheduled = typed.link_loader(**given, scheduled=True, threads=2)
+    for one, other in zip(typed.link_loader(**given), scheduled, strict=True):
+        assert len(one.edge_label) == scheduled.pairs_of_edge * one.batch_size
         same_of_types(one, other)
 
 

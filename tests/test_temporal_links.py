@@ -50,9 +50,7 @@ def parts(tmp_path_factory):
 def test_batches_follow_the_definition(parts, temporal, negatives):
     records, rows = graph()
     known, edges = first_times(), in_edges(N, records, **rows)
-    loader = parts.link_loader(
-        fanouts=[3, 2], batch_size=50, temporal=temporal, negatives=negatives, num_negatives=3
-    )
+    loader = parts.link_loader(fanouts=[3, 2], batch_size=50, temporal=temporal, negatives={negatives: 3})
     positives = 0
     for batch in loader:
         nodes = list(zip(batch.n_id.tolist(), batch.seed_time.tolist(), strict=True))
@@ -113,7 +111,7 @@ def test_batches_do_not_depend_on_partition_and_ranks(tmp_path, negatives):
 def test_uniform_negatives_are_all_earlier_vertices_alike(parts):
     _, rows = graph()
     time, count = 20, 400
-    loader = parts.link_loader([[0, 1]], fanouts=[1], temporal="last", input_time=[time], num_negatives=count)
+    loader = parts.link_loader([[0, 1]], fanouts=[1], temporal="last", input_time=[time], negatives=count)
     met = []
     for epoch in range(10):
         loader.set_epoch(epoch)
@@ -128,7 +126,7 @@ def test_uniform_negatives_are_all_earlier_vertices_alike(parts):
 
 def test_a_pair_may_occur_at_several_times(parts):
     pairs, times = [[0, 1], [0, 1], [2, 3]], [30, 40, 35]
-    loader = parts.link_loader(pairs, fanouts=[2], temporal="uniform", input_time=times, num_negatives=0)
+    loader = parts.link_loader(pairs, fanouts=[2], temporal="uniform", input_time=times, negatives=0)
     (batch,) = loader
     assert batch.seed_time[batch.edge_label_index[0]].tolist() == [times[i] for i in batch.input_id.tolist()]
     assert batch.num_sampled_nodes[0] == 6

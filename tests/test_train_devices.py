@@ -17,7 +17,7 @@ from fake_device import GPU, pretended_gpu  # noqa: E402
 from fastpart.train.models import MODELS, TYPED_MODELS  # noqa: E402
 
 QUICK = {"hidden": 8, "epochs": 1, "threads": 1}
-FACTS = {"threads": 1, "epochs": 1, "batch_size": 64, "num_negatives": 5}
+FACTS = {"threads": 1, "epochs": 1, "batch_size": 64, "negatives": 5}
 SMALL = {"n": 60, "m": 240}
 BATCHES = {**QUICK, "batch_size": 32, "fanouts": [3, 2]}
 

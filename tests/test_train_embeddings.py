@@ -15,6 +15,7 @@ from ranks import run_ranks
 
 torch = pytest.importorskip("torch")
 
+from fastpart.core.pairs import hashed  # noqa: E402
 from fastpart.loading.negatives import HardNegatives  # noqa: E402
 from fastpart.train.method_options import EmbeddingOptions  # noqa: E402
 from fastpart.train.methods.embeddings.dataset import FactDataset  # noqa: E402
@@ -23,7 +24,7 @@ from fastpart.train.methods.embeddings.vertices import FactLoader  # noqa: E402
 from fastpart.train.methods.links.decoders import Decoder  # noqa: E402
 from fastpart.train.methods.links.ranking import FilteredScorer  # noqa: E402
 
-QUICK = {"width": 6, "threads": 1, "epochs": 3, "batch_size": 64, "num_negatives": 9}
+QUICK = {"width": 6, "threads": 1, "epochs": 3, "batch_size": 64, "negatives": 9}
 
 pytestmark = [pytest.mark.usefixtures("one_thread"), pytest.mark.timeout(300)]
 
@@ -168,10 +169,34 @@ def test_ranks_are_those_of_brute_force(data):
 # Samples.
 
 
+def test_mixed_negatives_against_a_loop(parts):
+    """The kinds stand one after the other, and all follow from the facts of the step, the seed and the epoch."""
+    dataset = FactDataset(parts)
+    facts, number = dataset.facts("train"), {"batch": 5, "uniform": 12, "degree": 3}
+    options = EmbeddingOptions(batch_size=50, negatives=number, seed=3)
+    every = EmbeddingOptions(batch_size=50, negatives={"batch": "all", "uniform": 2}, seed=3)
+    pools = Pools(dataset, facts, options.numbers, 3), Pools(dataset, facts, every.numbers, 3)
+    positions = np.arange(20, 70)
+    for end in (0, 1):
+        types = [dataset.ends(end)[relation].tolist() for relation in facts[positions, 2]]
+        for first, last in set(map(tuple, types)):
+            random = hashed(np.array([4], np.uint64), 20, 3, 6, first, end)[0]
+            ends = sorted(
+                {int(v) for v, of in zip(facts[positions, end], types, strict=True) if of == [first, last]}
+            )
+            found, whole = (pool.of(first, end, positions, 6, 4).tolist() for pool in pools)
+            uniform = [first + int(r) % (last - first) for r in random[:12]]
+            assert found[:12] == uniform
+            assert all(first <= v < last for v in found[12:15])
+            assert found[15:] == [ends[int(r) % len(ends)] for r in random[15:]]
+            assert whole == uniform[:2] + ends
+
+
 @pytest.mark.parametrize("rule", ["uniform", "degree", "batch", "all"])
 def test_negatives_are_of_the_type_that_the_relation_leads_to(parts, rule):
     dataset = FactDataset(parts)
-    options = EmbeddingOptions(batch_size=50, negatives=rule, num_negatives=12)
+    numbers = rule if rule in ("batch", "all") else {rule: 12}
+    options = EmbeddingOptions(batch_size=50, negatives=numbers)
     steps = FactSteps(dataset, options, np.ones(3, bool), None)
     seen = 0
     for step in steps.epoch(0):
@@ -191,7 +216,7 @@ def test_negatives_are_of_the_type_that_the_relation_leads_to(parts, rule):
 def test_negatives_by_degree_are_as_frequent_as_word2vec_says(parts):
     dataset = FactDataset(parts)
     facts = dataset.facts("train")
-    pools = Pools(dataset, facts, "degree", 200_000, 0)
+    pools = Pools(dataset, facts, {"degree": 200_000}, 0)
     first, last = dataset.ends(1)[0]
     found = np.bincount(pools.of(int(first), 1, np.arange(3), 0, 0) - first, minlength=last - first)
     expected = np.bincount(facts[:, :2].ravel(), minlength=last)[first:last] ** 0.75
@@ -218,7 +243,7 @@ def test_hard_negatives_come_from_the_rows_of_the_source_and_relation():
 @pytest.mark.parametrize(
     "given",
     [
-        {"dropout": 0.3, "reciprocal": True, "negatives": "degree"},
+        {"dropout": 0.3, "reciprocal": True, "negatives": {"degree": 9}},
         {"decoder": "rotate", "objective": "self_adversarial", "negatives": "batch"},
         {"decoder": "mlp", "objective": "binary", "negatives": "all", "relation_weights": {"cites": 0.5}},
     ],
@@ -271,7 +296,7 @@ def test_parts_do_not_change_the_losses_of_an_encoder(attributed, alone, tmp_pat
 
 def test_edges_of_a_step_are_no_neighbours_of_it(parts):
     dataset = FactDataset(parts)
-    options = EmbeddingOptions(batch_size=40, fanouts=(-1, -1), num_negatives=5, ahead=1, timeout=60.0)
+    options = EmbeddingOptions(batch_size=40, fanouts=(-1, -1), negatives=5, ahead=1, timeout=60.0)
     steps = FactSteps(dataset, options, np.ones(3, bool), None)
     with_all = dataset.partition.loader(np.arange(45, 105), input="paper", fanouts=[-1, -1], batch_size=60)
     assert sum(len(each) for each in next(iter(with_all)).indices_dict.values())
@@ -296,12 +321,13 @@ def test_edges_of_a_step_are_no_neighbours_of_it(parts):
 def test_workers_do_not_change_the_losses(splits, alone, parts, tmp_path):
     table = np.column_stack([np.arange(60) % 40, 45 + np.arange(60), np.full(60, 2)])  # writes
     np.save(tmp_path / "hard.npy", table)
-    given = {**QUICK, "precision": "float64", "hard_negatives": tmp_path / "hard.npy"}
+    given = {**QUICK, "precision": "float64"}
+    given["negatives"] = {"uniform": 9, "batch": 6, "hard": tmp_path / "hard.npy"}
     one, three = alone(parts, **given), fp.train.embeddings(parts, workers=3, **given)
     np.testing.assert_allclose(three.history["loss"], one.history["loss"], rtol=1e-11)
     assert three.summary["test_filtered_mrr"] == pytest.approx(one.summary["test_filtered_mrr"], rel=1e-9)
     assert three.summary["remote_bytes"] > 0
-    without = alone(parts, **{**given, "hard_negatives": None})
+    without = alone(parts, **{**given, "negatives": 9})
     assert without.history["loss"][0] != one.history["loss"][0]
 
 
@@ -394,22 +420,24 @@ def test_relations_without_edges_are_no_obstacle(tmp_path, alone):
         ({"decoder": "complex", "width": 5}, "width: 5 is odd, but 'complex' needs pairs"),
         ({"decoder": "transe"}, "decoder: unknown value 'transe'"),
         ({"negatives": "local"}, "negatives: unknown value 'local'"),
+        ({"negatives": {"degree": 0}}, "negatives: an edge needs some that are in no table"),
+        ({"negatives": {"batch": "none"}}, "negatives: batch: unknown value 'none'. Valid values are 'all'"),
         ({"encoder": "rgnc"}, "encoder: unknown value 'rgnc'"),
         ({"encoder": "gcn"}, "the graph has types, and gcn is not for such graphs"),
-        ({"table": [[0, 105, 2]]}, "hard_negatives: ids must be from 0 to 104"),
+        ({"table": [[0, 105, 2]]}, "negatives: hard: ids must be from 0 to 104"),
         (
             {"table": [[0, 1, 2]]},
-            r"hard_negatives: the pair \(0, 1\) is of 'writes', but 1 is no vertex of type 'paper'",
+            r"negatives: hard: the pair \(0, 1\) is of 'writes', but 1 is no vertex of type 'paper'",
         ),
-        ({"table": [[0, 46]]}, "hard_negatives: expected pairs of ids, with the number of the relation"),
-        ({"table": [[0, 46, 3]]}, "hard_negatives: numbers of relations"),
-        ({"table": np.empty((0, 3), int)}, "hard_negatives: the table has no rows"),
+        ({"table": [[0, 46]]}, "negatives: hard: expected pairs of ids, with the number of the relation"),
+        ({"table": [[0, 46, 3]]}, "negatives: hard: numbers of relations"),
+        ({"table": np.empty((0, 3), int)}, "negatives: hard: the table has no rows"),
     ],
 )
 def test_refused_parameters(parts, tmp_path, given, message):
     if "table" in given:
         np.save(tmp_path / "hard.npy", given["table"])
-        given = {"hard_negatives": tmp_path / "hard.npy"}
+        given = {"negatives": {"uniform": 9, "hard": tmp_path / "hard.npy"}}
     with pytest.raises(fp.errors.ParameterError, match=message):
         fp.train.embeddings(parts, workers=1, **given)
 

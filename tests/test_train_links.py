@@ -23,6 +23,7 @@ from fastpart.train.learned_rows import (  # noqa: E402
     initial,
 )
 from fastpart.train.methods.links.worker import Worker  # noqa: E402
+from fastpart.train.registry import loaded, of  # noqa: E402
 
 QUICK = {"hidden": 8, "threads": 1, "epochs": 3, "batch_size": 300, "fanouts": [4, 3]}
 LEARNED = {**QUICK, "embeddings": 6}
@@ -86,7 +87,7 @@ def assert_equal(one, other):
         (True, {"embeddings": 6, "fanouts": [-1, 2]}),
         (
             False,
-            {"embeddings": 6, "model": "gcn", "decoder": "mlp", "negatives": "batch", "num_negatives": 2},
+            {"embeddings": 6, "model": "gcn", "decoder": "mlp", "negatives": {"batch": 2}},
         ),
     ],
 )
@@ -104,7 +105,8 @@ def test_parts_and_workers_do_not_change_the_losses(splits, alone, tmp_path, wit
 def test_float64_is_exact_and_kept_rows_change_nothing(splits, alone, tmp_path):
     np.save(tmp_path / "hard.npy", np.column_stack([np.arange(400), np.arange(400) * 3 % 397]))
     given = {**QUICK, "embeddings": 6, "precision": "float64", "decoder": "mlp"}
-    given |= {"hard_negatives": tmp_path / "hard.npy", "num_hard_negatives": 2}
+    given |= {"negatives": {"uniform": 1, "batch": 2, "hard": tmp_path / "hard.npy"}}
+    given |= {"num_hard_negatives": 2}
     one = alone(saved(splits, tmp_path / "one", 1), **given)
     four = saved(splits, tmp_path / "four", 4, np.arange(400) * 7 % 4)
     kept = {"cache": 0.2, "resident": "10K", "io": "mmap"}
@@ -386,17 +388,17 @@ def test_without_validation_the_last_epoch_is_the_best(splits, alone, tmp_path):
             "decoder: unknown value 'sine'. Valid values are 'cosine', 'dot', 'mlp'",
         ),
         ({"embeddings": 4, "negatives": "hard"}, "negatives: unknown value 'hard'"),
-        ({"embeddings": 4, "num_negatives": 0}, "num_negatives: 0"),
+        ({"embeddings": 4, "negatives": 0}, "negatives: an edge needs some"),
         ({"embeddings": 4, "candidates": 0}, "candidates: 0"),
         ({"embeddings": 4, "model": "clustergcn"}, "model: 'clustergcn' trains on sampled graphs"),
         ({"embeddings": 4, "resume": True}, "resume: needs out="),
-        ({"embeddings": 4, "hard_negatives": [[0, 400]]}, "hard_negatives: ids must be from 0 to 399"),
+        ({"embeddings": 4, "table": [[0, 400]]}, "negatives: hard: ids must be from 0 to 399"),
     ],
 )
 def test_refusals(bare, tmp_path, given, message):
-    if "hard_negatives" in given:
-        np.save(tmp_path / "hard.npy", given["hard_negatives"])
-        given = {**given, "hard_negatives": tmp_path / "hard.npy"}
+    if "table" in given:
+        np.save(tmp_path / "hard.npy", given["table"])
+        given = {"embeddings": 4, "negatives": {"uniform": 1, "hard": tmp_path / "hard.npy"}}
     with pytest.raises(fp.errors.ParameterError, match=message):
         fp.train.links(bare, **given)
 
@@ -418,8 +420,26 @@ def test_refused_directories(tmp_path):
         fp.train.links(tmp_path / "edges", embeddings=4)
 
 
+@pytest.mark.parametrize("method", ["links", "embeddings"])
+def test_the_stated_memory_counts_the_negatives_of_all_kinds(parts, tmp_path, method):
+    np.save(tmp_path / "hard.npy", [[0, 1]])
+    known = of(method)
+
+    def stated(negatives, **more):
+        options = known.options.checked({"batch_size": 100, "negatives": negatives, **more})
+        return sum(need.size for need in loaded(known.driver)(known, parts, options).needs()[0])
+
+    hard = {"uniform": 20, "hard": tmp_path / "hard.npy"}
+    assert stated({"uniform": 20, "degree": 30}) == stated(50) > stated(20)
+    assert stated(hard, num_hard_negatives=40) > stated(hard, num_hard_negatives=10) > stated(20)
+    if method == "embeddings":
+        assert stated({"batch": "all", "uniform": 20}) == stated(120) < stated("all") == stated(400)
+
+
 def test_the_command_line_and_ranks(bare, tmp_path, capsys):
+    np.save(tmp_path / "hard.npy", [[0, 1], [0, 2], [5, 7]])
     words = ["--hidden", "8", "--epochs", "3", "--batch-size", "300", "--fanouts", "4,3", "--embeddings", "6"]
+    words += ["--negatives", f"uniform=1,batch=2,hard={tmp_path / 'hard.npy'}", "--num-hard-negatives", "2"]
     code = main(["train", "links", str(bare), *words, "--threads", "1", "--workers", "2", "--json"])
     out = json.loads(capsys.readouterr().out)
     assert code == 0

@@ -13,6 +13,7 @@ from trainable import planted
 
 pytest.importorskip("torch")
 
+from fastpart.cli import main
 from fastpart.train.loggers import JsonLines, MLflow, TensorBoard, WandB
 
 QUICK = {"epochs": 3, "hidden": 8, "threads": 1, "eval_every": 2}
@@ -163,6 +164,30 @@ def test_a_library_that_is_not_installed_is_named(monkeypatch, logger, name):
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ModuleNotFoundError, match=f"{name} is not installed, .*: pip install {name}"):
         logger()
+
+
+def test_loggers_of_the_shell(parts, tmp_path, monkeypatch, capsys):
+    """Several at once. What cannot log is refused before anything is trained or written."""
+    pytest.importorskip("tensorboard")
+    monkeypatch.chdir(tmp_path)
+    words = ["train", "full", str(parts), "--epochs", "2", "--hidden", "8", "--threads", "1", "--json"]
+    wandb, mlflow = Calls(), Calls()
+    monkeypatch.setitem(sys.modules, "wandb", wandb)
+    monkeypatch.setitem(sys.modules, "mlflow", mlflow)
+    assert main([*words, "--log", "jsonl=m.jsonl,tensorboard=events,wandb=p,mlflow=http://host:5000"]) == 0
+    assert len((tmp_path / "m.jsonl").read_text().splitlines()) == 2
+    assert list((tmp_path / "events").iterdir())
+    assert wandb.made[0] == ("init", ("project", "p"))
+    assert mlflow.made[:2] == [("set_tracking_uri", "http://host:5000"), ("start_run",)]
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    capsys.readouterr()
+    for log, error in (
+        ("jsonl=n.jsonl,wandb=p", "wandb is not installed, which this logger writes with: pip install wandb"),
+        ("jsonl=n.jsonl,tensorbord=e", "--log: unknown value 'tensorbord'. "),
+    ):
+        assert main([*words, "--log", log, "-o", "run"]) > 0
+        assert error in capsys.readouterr().err
+        assert not {"run", "n.jsonl"} & {each.name for each in tmp_path.iterdir()}
 
 
 def test_json_lines_can_be_read_while_training_and_after_a_resume(parts, tmp_path):

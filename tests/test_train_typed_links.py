@@ -26,7 +26,7 @@ QUICK = {
     "fanouts": [4, 3],
     "model": "rgcn",
     "precision": "float64",
-    "num_negatives": 2,
+    "negatives": 2,
 }
 
 pytestmark = [pytest.mark.usefixtures("one_thread"), pytest.mark.timeout(300)]
@@ -83,8 +83,8 @@ def assert_same(one, other):
 def test_parts_and_workers_do_not_change_the_losses(splits, alone, tmp_path, given):
     given = {**QUICK, **given}
     if "num_hard_negatives" in given:
-        given["hard_negatives"] = tmp_path / "hard.npz"
-        np.savez(given["hard_negatives"], writes=hard_negatives(splits))
+        given["negatives"] = {"uniform": 2, "batch": 1, "hard": tmp_path / "hard.npz"}
+        np.savez(tmp_path / "hard.npz", writes=hard_negatives(splits))
     one = alone(saved(splits, tmp_path / "one", 1), **given)
     for k, workers in ((2, 1), (3, 2)):
         assert_same(one, fp.train.links(saved(splits, tmp_path / f"{k}", k), workers=workers, **given))
@@ -157,13 +157,13 @@ def test_the_loss_with_hard_negatives_against_pairs_by_hand(splits, alone, tmp_p
         "epochs": 1,
         "dropout": 0,
         "lr": 1e-30,
-        "num_negatives": 1,
+        "negatives": {"uniform": 1, "hard": tmp_path / "hard.npz"},
+        "num_hard_negatives": 1,
     }
-    options |= {"hard_negatives": tmp_path / "hard.npz", "num_hard_negatives": 1}
     stored = saved(splits, tmp_path / "all", 3, (("paper", 5), ("field", 2), ("author", 3)))
     trained = alone(stored, **options)
     loader = fp.open_partition(stored).link_loader(
-        relation="writes", **given, hard_negatives=table, num_hard_negatives=1
+        relation="writes", **given, negatives={"uniform": 1, "hard": table}, num_hard_negatives=1
     )
     batch, network = next(iter(loader)), trained.network().double()
     with torch.no_grad():

@@ -49,7 +49,7 @@ def edges_in(batch, name):
 @pytest.mark.parametrize("negatives", ["uniform", "batch", "local"])
 def test_pairs_are_edges_and_negatives_are_of_the_type_of_the_targets(stored, relation, negatives):
     loader = stored.link_loader(
-        "train", relation=relation, fanouts=[-1], batch_size=32, negatives=negatives, num_negatives=3
+        "train", relation=relation, fanouts=[-1], batch_size=32, negatives={negatives: 3}
     )
     source, _, target = loader.relation
     known, seen = set(map(tuple, loader.edges.tolist())), []
@@ -93,7 +93,7 @@ def test_batches_are_the_same_for_any_partition_and_ranks(tmp_path):
     found = []
     for k, ranks in ((1, 1), (4, 3)):
         stored = stored_of(tmp_path / str(k), k)
-        how = {"relation": "has_topic", "fanouts": [2, 2], "batch_size": 30, "num_negatives": 2}
+        how = {"relation": "has_topic", "fanouts": [2, 2], "batch_size": 30, "negatives": 2}
         loaders = [stored.link_loader("train", rank=rank, world_size=ranks, **how) for rank in range(ranks)]
         steps = []
         for batches in zip(*loaders, strict=True):
@@ -108,7 +108,7 @@ def test_batches_are_the_same_for_any_partition_and_ranks(tmp_path):
 def test_pairs_may_be_given(stored):
     first = {name: ids.start for name, ids in ranges(stored).items()}
     pairs = np.array([[first["author"] + 3, first["paper"] + 1], [first["author"], first["paper"] + 7]])
-    loader = stored.link_loader(pairs, relation=("author", "writes", "paper"), fanouts=[2], num_negatives=0)
+    loader = stored.link_loader(pairs, relation=("author", "writes", "paper"), fanouts=[2], negatives=0)
     (batch,) = loader
     assert np.array_equal(np.stack(ids_of(batch), 1), pairs)
     with pytest.raises(fp.errors.ParameterError, match="is not of 'author'"):
@@ -163,7 +163,7 @@ def test_temporal_batches_hold_nothing_later(tmp_path):
         batch_size=20,
         temporal="uniform",
         input_time=given,
-        num_negatives=2,
+        negatives=2,
     )
     known = {each.name: each.relation.first for each in stored.parts[0].edge_types}
     m = graph.num_edges

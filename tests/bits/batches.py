@@ -65,6 +65,7 @@ LINKS_OF = {
     "labor": {"sampling": "labor"},
     "seed=7": {"seed": 7},
     "drop_last": {"drop_last": True},
+    "mixture": {"negatives": {"uniform": 2, "degree": 1, "batch": 1}},
     "no ids of edges": {"edge_ids": False},
     "all neighbours": {"fanouts": [-1, -1]},
     "ahead=0": {"ahead": 0},
@@ -206,6 +207,8 @@ def found(name):
     graph, kind, options = CASES[name]
     stored, options = directory(graph), dict(options)
     given = {"fanouts": [4, 3], "batch_size": 40, **options}
+    if number := given.pop("num_negatives", None):
+        given["negatives"] = {given["negatives"]: number}
     seeds = given.pop("seeds", "train")
     if given.get("sampling") == "weighted":
         records = stored.parts[0]._manifest["m"]

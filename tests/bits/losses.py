@@ -35,7 +35,7 @@ OTHER_TOLERANCE = 0.01, 0.0
 
 QUICK = {"hidden": 8, "threads": 1, "epochs": 3}
 BATCHES = {**QUICK, "batch_size": 50, "fanouts": [4, 3]}
-FACTS = {"threads": 1, "epochs": 3, "batch_size": 64, "width": 6, "num_negatives": 9}
+FACTS = {"threads": 1, "epochs": 3, "batch_size": 64, "width": 6, "negatives": 9}
 TIMED = {**BATCHES, "fanouts": [3, 2]}
 
 CASES = {
@@ -96,7 +96,7 @@ CASES = {
     "embeddings, typed, binary": (
         "embeddings",
         "typed links",
-        {**FACTS, "objective": "binary", "negatives": "degree", "reciprocal": True},
+        {**FACTS, "objective": "binary", "negatives": {"degree": 9}, "reciprocal": True},
     ),
     "embeddings, typed, rgcn": ("embeddings", "typed links", {**FACTS, "encoder": "rgcn", "hidden": 8}),
 }

@@ -85,6 +85,8 @@ class Option:
             return "SECONDS|5m|1h"
         if "Fanouts" in self.words:
             return "INT,...|NAME=INT:INT,..."
+        if {"Mapping", "Any"} <= self.words:
+            return "INT|KIND|KIND=INT,..." if "int" in self.words else "FILE|KIND=TEXT,..."
         if "Mapping" in self.words:
             return "INT|NAME=INT,..." if "int" in self.words else "NAME=FLOAT,..."
         if "memory" in self.name or "in bytes or as text such as" in self.doc:

@@ -23,7 +23,7 @@ from ..report.files import write_tables
 from ..report.text import table, table_of
 from ..runtime.environment import is_other_rank
 from ..store.directory import RUN_OPTIONS
-from ..train.loggers import JsonLines
+from ..train.loggers import loggers_of
 from ..train.plugged import checked
 from .call import Call
 from .commands import open_input, output_file
@@ -61,8 +61,8 @@ def train_over(call: Call) -> None:
 
 def _train(call: Call, given: dict[str, Any], predictions: Path | None) -> None:
     """Train, and write what was asked for beside the training."""
-    if call["log"]:
-        given["callbacks"] = [JsonLines(call["log"])]
+    if call["log"] and not is_other_rank():  # each rank would open its own
+        given["callbacks"] = loggers_of(call["log"])
     rows = EpochRows()
     if not (call["json"] or call["quiet"]):
         given["on_epoch"] = rows

@@ -192,7 +192,12 @@ def _out(doc: str, default: Any = None) -> tuple[Option, ...]:
     return (_file("out", doc, default),)
 
 
-_LOG = _file("log", "A .jsonl that gets an object for each epoch, to read while training.")
+_LOG = Option(
+    "log",
+    "str | Mapping[str, Any] | None",
+    None,
+    doc="Where each epoch is logged: a .jsonl, or jsonl=FILE, tensorboard=DIR, wandb=PROJECT, mlflow=URI.",
+)
 
 _RESTORE = _file(
     "restore",
@@ -460,7 +465,7 @@ _VERBS: dict[str, Verb | Family] = {
                 ("train.links",),
                 {"source": "A partition directory with edge splits."},
                 "train links parts/ --epochs 20 --patience 3 -o run/\n"
-                "train links parts/ --embeddings 64 --decoder mlp --negatives batch -o run/    # without features",
+                "train links parts/ --embeddings 64 --negatives uniform=4,batch=4 -o run/    # without features",
                 (_LOG,),
             ),
             "edges": Verb(

@@ -218,7 +218,7 @@ MOST = 16
 MOST_USED = (
     "graph features labels splits out balance balance_on time_limit epochs model lr batch_size fanouts device cache "
     "seed workers shuffle sampling temporal overwrite resume columns directedness weights num_vertices edge_features "
-    "edge_splits halo_hops feature_dtype standardise hidden layers negatives num_negatives sizes fixed connected"
+    "edge_splits halo_hops feature_dtype standardise hidden layers negatives sizes fixed connected"
 )
 """Fields that stay in signatures beside their objects, as far as there is space. The most used ones come first."""
 

@@ -42,9 +42,6 @@ RowsIo = Literal["mmap", "direct"]
 FeatureDtype = Literal["float32", "float16", "int8"]
 """How features are stored."""
 
-NegativeRule = Literal["uniform", "degree", "batch", "local"]
-"""Where the targets of negatives come from."""
-
 Layout = Literal["rows", "edge_index"]
 """Which axis of an array counts the records."""
 
@@ -339,8 +336,9 @@ def from_text(name: str, text: str, annotation: str) -> Any:
         return None
     if "Fanouts" in types:
         return _fanouts(name, text)
-    if "Mapping" in types and ("=" in text or "int" not in types):
-        value = "int" if "int" in types else "float"
+    if "Mapping" in types and ("=" in text or not {"int", "Any"} & types):
+        value = "int" if "int" in types else "str" if "Any" in types else "float"
+        value += " | str" if {"int", "Any"} <= types else ""
         return dict(_pair(name, word.strip(), value) for word in text.split(","))
     if types & {"Sequence", "Iterable", "tuple"}:
         item = next((each for each in ("int", "float") if each in types), "str")

@@ -169,9 +169,9 @@ class LinkLoader(Loader):
         options: LinkOptions,
         relation: str | EdgeKey | None = None,
     ) -> None:
-        self._rule, self._sampled = options.negatives, options.num_negatives
-        hard = 0 if options.hard_negatives is None else options.num_hard_negatives
-        self._count = self._sampled + hard
+        self._numbers = options.numbers
+        hard = 0 if options.hard is None else options.num_hard_negatives
+        self._count = sum(self._numbers.values()) + hard
         self._merged, self.relation = _relation_of(partition, relation)
         self._ends = range_of_type(partition, self.relation[0]), range_of_type(partition, self.relation[2])
         self._hard = self._hard_of(options, partition)
@@ -182,8 +182,7 @@ class LinkLoader(Loader):
         if self._count and len(self._ends[1]) <= 1 + one_type:
             what = f" of {self.input!r}" if partition.is_typed else ""
             raise ParameterError(
-                f"num_negatives: {len(self._ends[1])} vertices{what} have no negatives. Pass "
-                f"{arg('num_negatives', 0)}"
+                f"negatives: {len(self._ends[1])} vertices{what} have no negatives. Pass {arg('negatives', 0)}"
             )
         repeated = options.input_time is not None or not self._count
         self.edges = self._edges_of(vertices, partition, repeated)
@@ -191,15 +190,15 @@ class LinkLoader(Loader):
         targets = of_type(partition, self.input)
         self._known: AllVertices | EarlierVertices = AllVertices(self._ends[1], one_type)
         if times is not None and targets[0].times is not None:
-            if self._rule in ("degree", "local"):
+            for kind in self._numbers.keys() & {"degree", "local"}:
                 raise ParameterError(
-                    f'negatives: "{self._rule}" does not tell which vertices were there before an edge. Use '
+                    f'negatives: "{kind}" does not tell which vertices were there before an edge. Use '
                     '"uniform" or "batch"'
                 )
             self._known = EarlierVertices(targets, self._ends[1], one_type)
-        if self._rule == "degree":
+        if "degree" in self._numbers:
             self._by_degree = ByDegree(self.edges.reshape(-1), self._ends[1])
-        if self._rule == "local":
+        if "local" in self._numbers:
             owners = rank_of_part(partition.k, self.world_size)
             own = [part.inner for part, owner in zip(targets, owners, strict=True) if owner == self.rank]
             self._own_targets = np.concatenate([np.empty(0, np.int64), *own])
@@ -225,10 +224,10 @@ class LinkLoader(Loader):
 
     def _hard_of(self, options: LinkOptions, partition: VertexPartition) -> HardNegatives | None:
         """Return the hard negatives of the user, checked."""
-        if options.hard_negatives is None:
+        if options.hard is None:
             return None
-        name = "hard_negatives"
-        pairs = _checked(name, options.hard_negatives, len(partition), repeated=True, loops=True)
+        name = "negatives: hard"
+        pairs = _checked(name, options.hard, len(partition), repeated=True, loops=True)
         self._refuse_other_types(name, pairs)
         table = np.column_stack([pairs, np.zeros(len(pairs), np.int64)])
         return HardNegatives.of(table, 1, options.num_hard_negatives, options.seed)
@@ -320,26 +319,21 @@ class LinkLoader(Loader):
         if not random.size:
             return random.astype(np.int64)
         before = None if self._seeds.times is None else self._seeds.times[positions][:, None]
+        pieces, made = np.split(random, np.cumsum([*self._numbers.values()]), axis=1), list[Ids]()
+        for kind, numbers in zip(self._numbers, pieces, strict=False):
+            if kind == "uniform":
+                made.append(self._known.others(numbers, sources, targets, before))
+                continue
+            if kind == "batch":
+                found = self.edges[order[partners(numbers, places, self.batch_size, len(order))], 1]
+            else:
+                found = self._by_degree.of(numbers) if kind == "degree" else self._local(numbers)
+            made.append(self._known.instead(found, numbers, sources, targets, before))
         if self._hard is not None:
             facts = np.column_stack([sources, targets, np.zeros(len(positions), np.int64)])
             hard, _ = self._hard.of_facts(facts, self._seeds.ids[positions], epoch)
-            random, others = np.split(random, [self._sampled], axis=1)
-            hard = self._known.instead(hard, others, sources, targets, before)
-            return np.concatenate([self._by_rule(random, order, places, before), hard], axis=1)
-        return self._by_rule(random, order, places, before)
-
-    def _by_rule(self, random: Keys, order: Ids, places: Ids, before: Ids | None) -> Ids:
-        """Return negative targets from random numbers, as the rule says."""
-        sources, targets = (self.edges[order[places], end][:, None] for end in (0, 1))
-        if self._rule == "uniform":
-            return self._known.others(random, sources, targets, before)
-        if self._rule == "batch":
-            found = self.edges[order[partners(random, places, self.batch_size, len(order))], 1]
-        elif self._rule == "degree":
-            found = self._by_degree.of(random)
-        else:
-            found = self._local(random)
-        return self._known.instead(found, random, sources, targets, before)
+            made.append(self._known.instead(hard, pieces[-1], sources, targets, before))
+        return np.concatenate(made, axis=1)
 
     def _local(self, random: Keys) -> Ids:
         """Return targets of the parts of this rank from random numbers."""

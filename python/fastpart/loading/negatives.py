@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..core.pairs import Keys, hashed, mixed
-from ..core.parameters import NegativeRule
-
-NEGATIVE_RULES: tuple[NegativeRule, ...] = get_args(NegativeRule)
 
 Ids = npt.NDArray[np.int64]
 

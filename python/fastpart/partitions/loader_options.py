@@ -5,15 +5,17 @@ The groups without descriptions only say which parameters users may pass in obje
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 from ..core import parameters
 from ..core.cache_size import CacheSize
 from ..core.option_groups import Accepts, Count, OptionGroup, Seed, Size, Within
 from ..core.options import RunOptions
-from ..core.parameters import CacheCriterion, NegativeRule, RowsIo, StrPath
+from ..core.parameters import CacheCriterion, RowsIo, StrPath
+from ..errors import ParameterError
 from ..machines.engine import Engine
 
 Sampling = Literal["uniform", "weighted", "labor"]
@@ -253,29 +255,90 @@ class PlanOptions(EpochOptions, RunOptions):
     """What decides the batches of a plan, and how it is made."""
 
 
+Negatives = int | str | Mapping[str, Any]
+"""A number of uniform negatives, numbers by kind, or a kind, which then has its default number."""
+
+
 @dataclass(frozen=True, kw_only=True)
-class LinkOptions(LoaderOptions):
+class NegativeOptions(OptionGroup):
+    """The negatives of each edge.
+
+    Parameters
+    ----------
+    negatives : int, str or mapping
+        Negatives of each edge: a number of uniform ones, or numbers of the kinds uniform, degree and batch with a table
+        of hard ones, such as ``{"uniform": 8, "batch": 8, "hard": table}``. A kind alone has its default number.
+        ``"uniform"``: from all vertices alike. ``"degree"``: from all by the number of their edges, among those of the
+        loader or the training, to the power of 0.75 (as in word2vec). ``"batch"``: ends of other edges of the step, of
+        all ranks, so that frequent targets are frequent negatives. ``"hard"``: from a table of wrong targets.
+    num_hard_negatives : int
+        How many of the targets in the table of ``"hard"`` negatives an edge gets, with replacement.
+    """
+
+    together: ClassVar = {"batches": "negatives num_hard_negatives"}
+    negatives: Negatives = 1
+    num_hard_negatives: Annotated[int, Within(1, 2**16)] = 8
+
+    usual: ClassVar[Mapping[str, int | str]] = {"uniform": 1, "degree": 1, "batch": 1, "local": 1}
+    """The kinds in the order of the negatives, with their default numbers."""
+
+    complete: ClassVar[tuple[str, ...]] = ()
+    """The kinds whose number may be "all"."""
+
+    most: ClassVar[int] = 2**16
+
+    def __post_init__(self) -> None:
+        """Replace all forms of ``negatives`` by numbers by kind, without zeros, and the table of hard ones."""
+        super().__post_init__()
+        given: Any = self.negatives
+        if given == "all" and self.complete:
+            given = {"uniform": "all"}
+        elif isinstance(given, str):
+            given = {given: self.usual[parameters.choice("negatives", given, self.usual)]}
+        elif not isinstance(given, Mapping):
+            given = {"uniform": parameters.integer("negatives", given, 0, self.most)}
+        for kind in given:
+            parameters.choice("negatives", kind, (*self.usual, "hard"))
+        found = {kind: self._number(kind, given[kind]) for kind in self.usual if kind in given}
+        found = {kind: number for kind, number in found.items() if number}
+        if (hard := given.get("hard")) is not None:
+            found["hard"] = os.fsdecode(hard) if isinstance(hard, os.PathLike | bytes) else hard
+        object.__setattr__(self, "negatives", found)
+
+    def _number(self, kind: str, number: Any) -> int | str:
+        if isinstance(number, str) and kind in self.complete:
+            return parameters.choice(f"negatives: {kind}", number, ("all",))
+        return parameters.integer(f"negatives: {kind}", number, 0, self.most)
+
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """Numbers of negatives by kind, without the hard ones."""
+        kinds = cast("dict[str, Any]", self.negatives)
+        return {kind: number for kind, number in kinds.items() if kind != "hard"}
+
+    @property
+    def hard(self) -> Any:
+        """The table of hard negatives, or its file. None: there is none."""
+        return cast("dict[str, Any]", self.negatives).get("hard")
+
+    def refuse_only_hard(self) -> None:
+        """Refuse a training that has no negatives where the table has none."""
+        if not self.numbers:
+            kinds = ", ".join(map(repr, self.usual))
+            raise ParameterError(
+                f"negatives: an edge needs some that are in no table. Pass a number of them, or one of {kinds}"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkOptions(NegativeOptions, LoaderOptions):
     """The options of loaders of edges.
 
     Parameters
     ----------
-    negatives : {"uniform", "degree", "batch", "local"}
-        Where the targets of negatives come from: all vertices alike, all by the number of their edges among those of
-        the loader to the power of 0.75, targets of other edges of the global batch (so frequent targets are frequent
-        negatives), or the parts of this rank. ``"local"`` needs no rows of other
-        parts for them, but it is biased: negatives are near their sources, and depend on the partition.
-    num_negatives : int
-        Negatives of each positive. They have its source.
-    hard_negatives : array, optional
-        Ids of sources and wrong targets, of shape (rows, 2), as those of the edges. Each positive is also compared with
-        some of the targets of its source. Where there are none, or they are ends of the edge, uniform ones take their
-        place.
-    num_hard_negatives : int
-        How many of them a positive gets, with replacement, if there are ``hard_negatives``.
+    negatives
+        They have the source of their positive. There is also ``"local"``: from the parts of this rank, which needs no
+        rows of other parts, but is biased: negatives are near their sources, and depend on the partition. The table of
+        ``"hard"`` is an array of ids of sources and wrong targets, of shape (rows, 2). Where it has no targets of a
+        source, or only ends of the edge, uniform ones take their place.
     """
-
-    together: ClassVar = {"batches": "negatives num_negatives hard_negatives num_hard_negatives"}
-    negatives: NegativeRule = "uniform"
-    num_negatives: Annotated[int, Within(0, 2**16)] = 1
-    hard_negatives: Any = None
-    num_hard_negatives: Annotated[int, Within(1, 2**16)] = 8

@@ -392,7 +392,7 @@ class Loadable(StoredGraph):
         Notes
         -----
         All samples, negatives included, are functions of (seed, epoch, step, edge or vertex). So batches of all ranks
-        together are the same for any partition and any number of ranks, except with ``negatives="local"``.
+        together are the same for any partition and any number of ranks, except with ``"local"`` negatives.
 
         A negative is never one of the two ends of its positive. It may be another neighbour of the source: a share of
         about the mean degree over n of uniform negatives is.

@@ -1,9 +1,9 @@
 # Written by `make stubs`. Do not edit.
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, Self, Unpack
 
 from fastpart.core.options import Options
-from fastpart.core.parameters import CacheCriterion, FeatureDtype, NegativeRule, RowsIo, StrPath
+from fastpart.core.parameters import CacheCriterion, FeatureDtype, RowsIo, StrPath
 from fastpart.loading import LinkLoader, Loader
 from fastpart.machines.engine import Engine
 from fastpart.options import Batches, Data, Fetching, Run
@@ -106,9 +106,7 @@ class Loadable(StoredGraph):
         *,
         fanouts: Fanouts = ...,
         relation: str | EdgeKey | None = None,
-        negatives: NegativeRule = "uniform",
-        num_negatives: int = 1,
-        hard_negatives: Any = None,
+        negatives: int | str | Mapping[str, Any] = 1,
         num_hard_negatives: int = 8,
         batch_size: int = 1000,
         shuffle: bool | None = None,

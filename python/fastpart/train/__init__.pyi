@@ -5,7 +5,7 @@ from typing import Any, Literal, Unpack
 import polars as pl
 
 from fastpart.core.options import Options
-from fastpart.core.parameters import CacheCriterion, NegativeRule, RowsIo, StrPath
+from fastpart.core.parameters import CacheCriterion, RowsIo, StrPath
 from fastpart.options import Batches, Data, Fetching, Learning, Network, Run
 from fastpart.partitions.partition import PartitionSource
 from fastpart.train import loggers as loggers
@@ -385,10 +385,6 @@ def links(
     *,
     relation: str | Sequence[str] | None = None,
     decoder: Literal["cosine", "dot", "mlp"] = "cosine",
-    negatives: NegativeRule = "uniform",
-    num_negatives: int = 1,
-    hard_negatives: StrPath | None = None,
-    num_hard_negatives: int = 8,
     embeddings: int | None = None,
     candidates: int = 1000,
     ahead: int = 2,
@@ -426,6 +422,8 @@ def links(
     cache: float | str | None = None,
     cache_by: CacheCriterion = "access",
     resident: int | str | None = None,
+    negatives: int | str | Mapping[str, Any] = 1,
+    num_hard_negatives: int = 8,
     network: Network | None = None,
     learning: Learning | None = None,
     batches: Batches | None = None,
@@ -487,10 +485,7 @@ def embeddings(
     decoder: Literal["dot", "mlp", "distmult", "complex", "rotate"] = "distmult",
     reciprocal: bool = False,
     objective: Literal["softmax", "binary", "self_adversarial"] = "softmax",
-    negatives: Literal["uniform", "degree", "batch", "all"] = "uniform",
-    num_negatives: int = 512,
-    hard_negatives: StrPath | None = None,
-    num_hard_negatives: int = 8,
+    negatives: int | str | Mapping[str, Any] = 512,
     relation_weights: Mapping[str, float] | None = None,
     candidates: int | None = None,
     ahead: int = 2,
@@ -525,6 +520,7 @@ def embeddings(
     cache: float | str | None = None,
     cache_by: CacheCriterion = "access",
     resident: int | str | None = None,
+    num_hard_negatives: int = 8,
     network: Network | None = None,
     learning: Learning | None = None,
     batches: Batches | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -96,7 +96,7 @@ class TensorBoard:
     """
 
     def __init__(self, folder: StrPath) -> None:
-        _library("tensorboard", "tensorboard")
+        _library("tensorboard")
         writer = import_module("torch.utils.tensorboard").SummaryWriter
         self._writer = writer(str(parameters.path("folder", folder)))
 
@@ -128,7 +128,7 @@ class WandB:
     """
 
     def __init__(self, **init: Any) -> None:
-        self._run = _library("wandb", "wandb").init(**init)
+        self._run = _library("wandb").init(**init)
 
     def on_epoch(self, row: Mapping[str, Any]) -> None:
         """Log the numbers of an epoch."""
@@ -146,8 +146,10 @@ class MLflow:
 
     Parameters
     ----------
+    tracking_uri : str, optional
+        Where to: a folder or a server. Default: what ``mlflow.set_tracking_uri`` was told.
     **run
-        Arguments of ``mlflow.start_run``, such as ``run_name``. ``mlflow.set_tracking_uri`` says where to.
+        Arguments of ``mlflow.start_run``, such as ``run_name``.
 
     Examples
     --------
@@ -155,8 +157,10 @@ class MLflow:
     >>> train = lambda parts: fp.train.sampled(parts, callbacks=[MLflow(run_name="first")])
     """
 
-    def __init__(self, **run: Any) -> None:
-        self._mlflow = _library("mlflow", "mlflow-skinny")
+    def __init__(self, tracking_uri: str | None = None, **run: Any) -> None:
+        self._mlflow = _library("mlflow")
+        if tracking_uri is not None:
+            self._mlflow.set_tracking_uri(tracking_uri)
         self._mlflow.start_run(**run)
 
     def on_epoch(self, row: Mapping[str, Any]) -> None:
@@ -171,14 +175,37 @@ class MLflow:
         self._mlflow.end_run()
 
 
-def _library(name: str, package: str) -> Any:
+_LOGGERS: dict[str, Callable[[str], Any]] = {
+    "jsonl": JsonLines,
+    "tensorboard": TensorBoard,
+    "wandb": lambda project: WandB(project=project),
+    "mlflow": MLflow,
+}
+"""Makes a logger from the text behind its name in the shell."""
+
+_PACKAGES = {"tensorboard": "tensorboard", "wandb": "wandb", "mlflow": "mlflow-skinny"}
+"""The package of each library, which pip installs."""
+
+
+def loggers_of(given: str | Mapping[str, str]) -> list[Any]:
+    """Return the loggers of ``--log``: a file of JSON lines, or where to by logger. Missing ones are refused first."""
+    targets = given if isinstance(given, Mapping) else {"jsonl": given}
+    for name in targets:
+        parameters.choice("log", name, _LOGGERS)
+    for name in targets.keys() & _PACKAGES.keys():
+        _library(name)
+    return [_LOGGERS[name](target) for name, target in targets.items()]
+
+
+def _library(name: str) -> Any:
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
         if error.name != name:
             raise
         raise ModuleNotFoundError(
-            f"{name} is not installed, which this logger writes with: pip install {package}", name=name
+            f"{name} is not installed, which this logger writes with: pip install {_PACKAGES[name]}",
+            name=name,
         ) from None
 
 

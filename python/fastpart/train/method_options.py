@@ -9,8 +9,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from ..core import parameters
 from ..core.option_groups import FOUND, Accepts, Count, Size, Within
-from ..core.parameters import NegativeRule, StrPath
+from ..core.parameters import StrPath
 from ..errors import ParameterError, arg
+from ..partitions.loader_options import NegativeOptions, Negatives
 from .options import (
     InputRows,
     Sampling,
@@ -32,7 +33,6 @@ Exchange = Literal["always", "never"]
 RowsSent = Literal["all", "boundary"]
 DecoderName = Literal["dot", "mlp", "distmult", "complex", "rotate"]
 PairDecoderName = Literal["cosine", "dot", "mlp"]
-PoolRule = Literal["uniform", "degree", "batch", "all"]
 Objective = Literal["softmax", "binary", "self_adversarial"]
 
 
@@ -176,27 +176,25 @@ def _relations(name: str, value: Any) -> tuple[str, ...] | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinkOptions(TrainOptions, Temporal, InputRows):
+class LinkOptions(TrainOptions, Temporal, InputRows, NegativeOptions):
     """The options of ``links``."""
 
-    together: ClassVar = {
-        "batches": "negatives num_negatives hard_negatives num_hard_negatives",
-        "fetching": "ahead",
-    }
+    together: ClassVar = {"fetching": "ahead"}
     relation: Annotated[tuple[str, ...] | None, Accepts(str | Sequence[str] | None, _relations)] = None
     decoder: PairDecoderName = "cosine"
-    negatives: NegativeRule = "uniform"
-    num_negatives: Annotated[int, Within(1, 2**16)] = 1
-    hard_negatives: StrPath | None = None
-    num_hard_negatives: Annotated[int, Within(1, 2**16)] = 8
     embeddings: Annotated[int, Within(1, 2**16)] | None = None
     candidates: Count = 1000
     ahead: Annotated[int, Within(0, 2**10)] = 2
 
+    def __post_init__(self) -> None:
+        """Refuse edges without negatives."""
+        super().__post_init__()
+        self.refuse_only_hard()
+
     @property
     def negatives_of_edge(self) -> int:
         """Most negatives that an edge is compared with."""
-        return self.num_negatives + (0 if self.hard_negatives is None else self.num_hard_negatives)
+        return sum(self.numbers.values()) + (0 if self.hard is None else self.num_hard_negatives)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -219,26 +217,29 @@ class EdgeOptions(TrainOptions, InputRows):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EmbeddingOptions(TrainOptions, InputRows):
+class EmbeddingOptions(TrainOptions, InputRows, NegativeOptions):
     """The options of ``embeddings``."""
 
-    together: ClassVar = {
-        "batches": "negatives num_negatives hard_negatives num_hard_negatives",
-        "fetching": "ahead",
-    }
+    together: ClassVar = {"batches": "negatives", "fetching": "ahead"}
     width: Annotated[int, Within(1, 2**16)] = 100
     encoder: Annotated[ModelSource, model_source] | None = None
     decoder: DecoderName = "distmult"
     reciprocal: bool = False
     objective: Objective = "softmax"
-    negatives: PoolRule = "uniform"
-    num_negatives: Annotated[int, Within(1, 2**24)] = 512
-    hard_negatives: StrPath | None = None
-    num_hard_negatives: Annotated[int, Within(1, 2**16)] = 8
+    negatives: Negatives = 512
     relation_weights: Mapping[str, float] | None = None
     candidates: Count | None = None
     ahead: Annotated[int, Within(0, 2**10)] = 2
     encoded: Annotated[bool, FOUND] = False
+
+    usual: ClassVar[Mapping[str, int | str]] = {"uniform": 512, "degree": 512, "batch": "all"}
+    complete = ("uniform", "batch")
+    most = 2**24
+
+    def __post_init__(self) -> None:
+        """Refuse edges without negatives."""
+        super().__post_init__()
+        self.refuse_only_hard()
 
     @property
     def row_width(self) -> int:

@@ -72,6 +72,8 @@ def _plain(value: Any) -> Any:
     """Return a value that JSON has: the text of a path, and Python's numbers for those of numpy."""
     if isinstance(value, os.PathLike):
         return os.path.abspath(value)
+    if isinstance(value, Mapping):
+        return {name: _plain(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
     return value.tolist() if hasattr(value, "tolist") else value

@@ -67,17 +67,12 @@ def embeddings(source: PartitionSource, options: EmbeddingOptions) -> TrainedEmb
         ``"softmax"``: cross entropy of the edge among its negatives, which Ruffinelli et al. 2020 found the best.
         ``"binary"``: cross entropy of the edge, and the mean of that of its negatives. ``"self_adversarial"``: the
         same, but negatives are weighted by the softmax of their logits (Sun et al. 2019).
-    negatives : {"uniform", "degree", "batch", "all"}
-        The vertices that the edges of a step share: a uniform sample of each type, a sample by the number of training
-        edges to the power of 0.75 (as in word2vec), the ends of all edges of the step, or all vertices of the type
-        ("1vsAll"). The true end of an edge is never one of its negatives.
-    num_negatives : int
-        Size of the sample.
-    hard_negatives : path, optional
-        A ``.npy`` with rows of source and wrong target, in a graph with types also the number of the relation, or an
-        ``.npz`` with such pairs by relation. An edge is compared with some of the targets of its source and relation.
-    num_hard_negatives : int
-        How many of them an edge gets, with replacement.
+    negatives
+        The edges of a step share them: samples of each type, with replacement. ``"batch"`` alone, or a number
+        ``"all"``, takes the ends of all edges of the step. ``"all"`` alone takes all vertices of the type ("1vsAll").
+        The true end of an edge is never one of its negatives. The table of ``"hard"`` is a path: of a ``.npy`` with
+        rows of source and wrong target, in a graph with types also the number of the relation, or of an ``.npz`` with
+        such pairs by relation. It is for targets, and none take the place of those that it lacks.
     relation_weights : mapping, optional
         Factors of the losses of relations, by name. Default: 1.
     candidates : int, optional

@@ -30,8 +30,6 @@ _DECISIVE = (
     "decoder",
     "reciprocal",
     "objective",
-    "negatives",
-    "num_negatives",
     "num_hard_negatives",
     "candidates",
     "relation_weights",
@@ -61,8 +59,8 @@ class Driver(driver.Driver):
         count = number_of_workers(dataset.partition.k, options.workers, options)
         super().__init__(method, options, dataset, count, options.workers)
         self.reads_features = options.encoded
-        self._hard = dataset.hard_negatives(options.hard_negatives)
-        own = {name: getattr(options, name) for name in _DECISIVE}
+        self._hard = dataset.hard_negatives(options.hard)
+        own = {name: getattr(options, name) for name in _DECISIVE} | {"negatives": options.numbers}
         self.decisive = own | {"relations": dataset.num_relations, "hard_negatives": digest_of(self._hard)}
         self.task = dataset.task_of(options.width, options, options.encoded)
         self.make = relation_network(options.decoder, dataset.num_relations, options.reciprocal)
@@ -101,14 +99,20 @@ class Driver(driver.Driver):
             (1 + options.reciprocal) * dataset.num_relations,
         )
         size = min(self.options.batch_size or dataset.num_train, dataset.num_train)
-        pool = {"all": n, "batch": min(size, n)}.get(options.negatives, options.num_negatives)
-        rows = min(2 * (size + pool), n + pool)
+        whole = {"uniform": n, "batch": min(size, n)}
+        pool = sum(whole[kind] if each == "all" else each for kind, each in options.numbers.items())
+        hard = 0 if options.hard is None else options.num_hard_negatives
+        rows = min(2 * (size + pool) + size * hard, n + pool)
         block = min(n, 1 << 14)
         return [
             Need("facts of all workers, and those that are known", 150 * facts),
             *(self._encoder_needs(rows) if options.encoded else self._row_needs()),
             Need("rows of relations and their Adam", 7 * number * width * relations, "smaller rows"),
-            Need("logits of a step", 2 * size * pool * (4 * number + 2), f"a smaller {arg('batch_size')}"),
+            Need(
+                "logits of a step",
+                2 * size * (pool + hard) * (4 * number + 2),
+                f"a smaller {arg('batch_size')}",
+            ),
             Need("rows of a step", 8 * number * width * (rows + 3 * size), f"a smaller {arg('batch_size')}"),
             Need("ranks of a block", (40 * 256 + 16 * width) * block),
         ], ()

@@ -15,7 +15,7 @@ from torch import Tensor
 from ....core.pairs import distinct, hashed, mixed
 from ....loading.negatives import ByDegree, HardNegatives
 from ....partitions.seeds import owner_of
-from ...method_options import EmbeddingOptions, Objective, PoolRule
+from ...method_options import EmbeddingOptions, Objective
 from .dataset import FactDataset
 
 OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
@@ -59,19 +59,18 @@ class Pools:
         The types.
     facts : numpy.ndarray
         int64, of shape (facts, 3): the facts to train on.
-    rule : {"uniform", "degree", "batch", "all"}
-        Where they come from.
-    count : int
-        How many there are, unless the rule says it.
+    numbers : dict
+        How many there are of each kind. "all" of "uniform" are all vertices of the type, and "all" of "batch" are all
+        ends of the facts of the step. Other numbers of them are samples with replacement.
     seed : int
         Seed of the sample.
     """
 
-    def __init__(self, dataset: FactDataset, facts: Ids, rule: PoolRule, count: int, seed: int) -> None:
-        self._facts, self._rule, self._count, self._seed = facts, rule, count, seed
+    def __init__(self, dataset: FactDataset, facts: Ids, numbers: dict[str, Any], seed: int) -> None:
+        self._facts, self._numbers, self._seed = facts, numbers, seed
         self.of_relation = [dataset.ends(end)[:, 0] for end in (0, 1)]
         self._last = {int(first): int(last) for end in (0, 1) for first, last in dataset.ends(end)}
-        if rule == "degree":
+        if "degree" in numbers:
             ends = facts[:, :2].reshape(-1)
             self._by_degree = {
                 first: ByDegree(ends, range(first, last)) for first, last in self._last.items()
@@ -82,16 +81,23 @@ class Pools:
 
         ``positions`` are those of the facts of all workers in the step.
         """
-        last = self._last[first]
-        if self._rule == "all":
-            return np.arange(first, last)
-        if self._rule == "batch":
-            facts = self._facts[positions]
-            return distinct(facts[self.of_relation[end][facts[:, 2]] == first, end])
-        random = hashed(np.array([step], np.uint64), self._count, self._seed, epoch, first, end)[0]
-        if self._rule == "uniform":
-            return first + (random % np.uint64(last - first)).astype(np.int64)
-        return self._by_degree[first].of(random)
+        counts = [0 if number == "all" else number for number in self._numbers.values()]
+        random = hashed(np.array([step], np.uint64), sum(counts), self._seed, epoch, first, end)[0]
+        pieces, last, found = np.split(random, np.cumsum(counts)[:-1]), self._last[first], list[Ids]()
+        for (kind, number), piece in zip(self._numbers.items(), pieces, strict=True):
+            if kind == "degree":
+                found.append(self._by_degree[first].of(piece))
+            elif kind == "batch":
+                facts = self._facts[positions]
+                ends = distinct(facts[self.of_relation[end][facts[:, 2]] == first, end])
+                found.append(
+                    ends if number == "all" else ends[(piece % np.uint64(len(ends))).astype(np.int64)]
+                )
+            elif number == "all":
+                found.append(np.arange(first, last))
+            else:
+                found.append(first + (piece % np.uint64(last - first)).astype(np.int64))
+        return np.concatenate(found)
 
 
 RowIds = npt.NDArray[np.uint32]
@@ -191,7 +197,7 @@ class FactSteps:
         rows = self._topology.rows_of(np.ascontiguousarray(self._facts[:, 1]))
         self._own = owned[owner_of(rows, self._topology.starts)]
         self.size = options.batch_size or len(self._facts)
-        self._pools = Pools(dataset, self._facts, options.negatives, options.num_negatives, options.seed)
+        self._pools = Pools(dataset, self._facts, options.numbers, options.seed)
         given = options.relation_weights or {}
         self._weights = np.ones(dataset.num_relations)
         for name, weight in given.items():

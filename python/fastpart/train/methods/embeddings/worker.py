@@ -60,7 +60,7 @@ class Worker:
         # The loss is that of the objective. That of the learner is never called.
         self.learner = Learner(dataset.task, options, learned, self._device, make, F.mse_loss)
         self.network = self.learner.network
-        hard = None if options.hard_negatives is None else np.load(place.scratch / HARD_NEGATIVES)
+        hard = None if options.hard is None else np.load(place.scratch / HARD_NEGATIVES)
         steps = FactSteps(dataset, options, self._owned, hard)
         self._own, self._width = np.flatnonzero(self._owned).tolist(), options.row_width
         self._out = place.out

@@ -36,7 +36,7 @@ def links(source: PartitionSource, options: LinkOptions) -> TrainedLinks:
     Every worker takes the training edges whose target is in its parts. The encoder, a graph neural network over sampled
     neighbours, gives each end a row, and the decoder gives each pair of rows a logit. Edges of a batch are left out of
     the neighbours that are sampled for it. Gradients are added in every step. So the losses are the same for any
-    partition, any number of parts and any number of workers, up to rounding, except with ``negatives="local"``.
+    partition, any number of parts and any number of workers, up to rounding, except with ``"local"`` negatives.
 
     Parameters
     ----------
@@ -50,18 +50,11 @@ def links(source: PartitionSource, options: LinkOptions) -> TrainedLinks:
         How a pair is scored: by the cosine of the angle between both rows with a learned scale and offset, by their
         inner product, or by a perceptron over their elementwise product. With large features, inner products are so
         large at first that training may fail.
-    negatives : {"uniform", "degree", "batch", "local"}
-        Where the targets of negatives come from, as for :meth:`fastpart.VertexPartition.link_loader`: all vertices
-        alike, all by the number of their training edges to the power of 0.75 (as in word2vec),
-        targets of other edges of the batch, or the parts of the worker. ``"local"`` is biased.
-    num_negatives : int
-        Negatives of each edge.
-    hard_negatives : path, optional
-        A ``.npy`` with rows of source and wrong target, in a graph with types also the number of the relation, or an
-        ``.npz`` with such pairs by relation. An edge is also compared with some of the targets of its source and
-        relation. Where there are none, uniform negatives take their place.
-    num_hard_negatives : int
-        How many of them an edge gets, with replacement.
+    negatives
+        They have the source of their edge. There is also ``"local"``: from the parts of the worker, which is biased.
+        The table of ``"hard"`` is a path: of a ``.npy`` with rows of source and wrong target, in a graph with types
+        also the number of the relation, or of an ``.npz`` with such pairs by relation. Where it has no targets of a
+        source, or only ends of the edge, uniform ones take their place.
     embeddings : int, optional
         Width of a learnable row of each vertex, the encoder's input behind the features, if there are any. The worker
         that owns a part has its rows. Only rows that a step used are changed, by Adam. Without it, types without

@@ -160,11 +160,12 @@ class LinkDataset(RelationDataset):
         """Return the table of hard negatives of a file, checked: source, target and relation of each row."""
         if given is None:
             return None
-        file = path("hard_negatives", given)
-        table: Any = mapped(file) if file.suffix == ".npy" else dict(arrays_of("hard_negatives", file))
-        pairs = pairs_of("hard_negatives", table, len(self.partition), self.typed)
+        name = "negatives: hard"
+        file = path(name, given)
+        table: Any = mapped(file) if file.suffix == ".npy" else dict(arrays_of(name, file))
+        pairs = pairs_of(name, table, len(self.partition), self.typed)
         if not len(pairs):
-            raise ParameterError("hard_negatives: the table has no rows. Leave it out")
+            raise ParameterError(f"{name}: the table has no rows. Leave it out")
         return pairs if self.typed else np.column_stack([pairs, np.zeros(len(pairs), np.int64)])
 
     def _take_target(self, target: str | None) -> None:

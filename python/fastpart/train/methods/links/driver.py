@@ -94,13 +94,13 @@ class Driver(LearningRows):
             refuse_look_ahead(dataset)
         count = number_of_workers(dataset.partition.k, options.workers, options)
         super().__init__(method, options, dataset, count, options.workers)
-        names = ("decoder", "negatives", "num_negatives", "candidates", "embeddings")
-        self.decisive = {name: getattr(options, name) for name in names}
+        names = ("decoder", "candidates", "embeddings")
+        self.decisive = {name: getattr(options, name) for name in names} | {"negatives": options.numbers}
         if options.temporal is not None:
             self.decisive["temporal"] = options.temporal
         if dataset.has_types:
             self.decisive["relations"] = [list(key) for key in dataset.predicted]
-        self._hard = dataset.hard_negatives(options.hard_negatives)
+        self._hard = dataset.hard_negatives(options.hard)
         if self._hard is not None:
             self.decisive["hard_negatives"] = [digest_of(self._hard), options.num_hard_negatives]
         self.task = dataset.encoder_task(options)
@@ -158,7 +158,7 @@ class Driver(LearningRows):
             ),
             *evaluation(dataset, options, parts),
             *kept_rows(dataset, options, len(dataset.predicted)),
-            Need("edges to train on", 50 * training + 100 * own * pairs, f"fewer {arg('num_negatives')}"),
+            Need("edges to train on", 50 * training + 100 * own * pairs, f"fewer {arg('negatives')}"),
             Need("hard negatives", 0 if self._hard is None else 80 * len(self._hard)),
             Need("embeddings and their Adam", learned, f"smaller {arg('embeddings')}"),
             *([] if width else self.learned_needs(parts)),

@@ -69,10 +69,10 @@ class Links:
         relations: Sequence[EdgeKey] = (ONLY_RELATION,),
         hard: dict[EdgeKey, Any] | None = None,
     ) -> None:
-        more: dict[str, Any] = {"num_negatives": 0}
+        more, numbers = dict[str, Any](), dict[str, Any]()
         if isinstance(options, LinkOptions):
-            names = ("negatives", "num_negatives", "num_hard_negatives", "temporal")
-            more = {name: getattr(options, name) for name in names}
+            more = {name: getattr(options, name) for name in ("num_hard_negatives", "temporal")}
+            numbers = options.numbers
         self._topology, self._seed = dataset.topology, options.seed
         self._starts, self._loaders = starts_of(dataset), list[Any]()
         kept = None if options.resident is None else options.resident // len(relations)
@@ -89,7 +89,7 @@ class Links:
                 io=options.io,
                 cache=options.cache,
                 cache_by=options.cache_by,
-                hard_negatives=(hard or {}).get(relation),
+                negatives={**numbers, "hard": (hard or {}).get(relation)},
                 **more,
             )
             assert isinstance(loader, LinkLoader)

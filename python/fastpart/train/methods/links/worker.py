@@ -100,7 +100,7 @@ class Worker(sampled.Worker):
         self, dataset: LinkDataset, options: LinkOptions, place: Place
     ) -> dict[EdgeKey, npt.NDArray[np.int64]]:
         """Return the hard negatives of the relations that have some."""
-        if options.hard_negatives is None:
+        if options.hard is None:
             return {}
         table = np.load(place.scratch / HARD_NEGATIVES)
         keys = edge_keys(dataset.partition)
