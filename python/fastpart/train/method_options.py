@@ -176,6 +176,7 @@ def _relations(name: str, value: Any) -> tuple[str, ...] | None:
 class LinkOptions(TrainOptions, Temporal, InputRows):
     """The options of ``links``."""
 
+    edge_splits: Any = None
     relation: Annotated[tuple[str, ...] | None, Accepts(str | Sequence[str] | None, _relations)] = None
     decoder: PairDecoderName = "cosine"
     negatives: NegativeRule = "uniform"
@@ -196,6 +197,8 @@ class LinkOptions(TrainOptions, Temporal, InputRows):
 class EdgeOptions(TrainOptions, InputRows):
     """The options of ``edges``."""
 
+    edge_labels: Any = None
+    edge_label_splits: Any = None
     relation: Annotated[str | None, name_of_a("relation")] = None
     ahead: Annotated[int, Within(0, 2**10)] = 2
 
@@ -214,6 +217,7 @@ class EdgeOptions(TrainOptions, InputRows):
 class EmbeddingOptions(TrainOptions, InputRows):
     """The options of ``embeddings``."""
 
+    edge_splits: Any = None
     width: Annotated[int, Within(1, 2**16)] = 100
     encoder: Annotated[ModelSource, model_source] | None = None
     decoder: DecoderName = "distmult"

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 from ..core.options import taking
 from ..core.parameters import Of, choice
-from ..errors import ParameterError
+from ..core.parameters import shown
+from ..errors import ParameterError, arg, code, marked
+from ..partitions.partition import Partition
 from ..runtime.environment import found
-from .options import TrainOptions, methods_of
+from ..runtime.session import HeldFolder
+from .options import RUN, PARTS, TrainOptions, methods_of
 from .plugged.libraries import import_torch
 from .plugged.model_source import refuse_nested
 
@@ -93,16 +96,52 @@ class Method:
         return cast(Function, self.function)
 
     def train(self, source: Any, options: TrainOptions) -> Any:
-        """Train over a partition directory, and return the result."""
+        """Train over a partition directory or a partition in memory, and return the result."""
         refuse_nested()
         import_torch()
-        trained = loaded(self.driver)(self, source, options).train()
+        if isinstance(source, Partition) and source.folder is None:
+            trained = self._train_in_memory(source, options)
+        elif options.data:
+            name = next(iter(options.data))
+            raise ParameterError(f"{name}: the partition is in a directory, which has its own. Leave it out")
+        else:
+            trained = loaded(self.driver)(self, source, options).train()
         ranks = found()
         if ranks is None or ranks.rank == 0:
             for end in methods_of(options.callbacks, "on_end"):
                 end(trained)
         return trained
 
+
+    def _train_in_memory(self, partition: Partition, options: TrainOptions) -> Any:
+        """Save a partition with its data to a temporary folder, which the result holds, and train over it."""
+        if found() is not None:
+            raise ParameterError(
+                f"source: the partition is in memory, where other processes do not see it. {_SAVE}"
+            )
+        if partition.graph is None:
+            raise ParameterError(
+                "source: the partition does not know its graph. Set `p.graph` to the graph, or save the partition with "
+                f"{arg('graph')} and pass the directory"
+            )
+        with HeldFolder(options.tmp_dir) as held:
+            partition.save(held.path / PARTS, **options.data, **vars(options.run))
+            return self.train_held(held, options.without_data)
+
+    def train_held(self, held: HeldFolder, options: TrainOptions) -> Any:
+        """Train over the parts in a held folder, and return the result, which holds it."""
+        if options.out is None:
+            options = replace(options, out=held.path / RUN)
+        parts = held.path / PARTS
+        try:
+            trained = loaded(self.driver)(self, parts, options).train()
+        except ParameterError as error:  # it is about a directory that the user does not know
+            text = marked(error).replace(str(shown(parts)), "the partition")
+            raise ParameterError(text.replace("Save the partition with", "Pass")) from None
+        return replace(trained, held=held)
+
+
+_SAVE = f"Save it with {code('p.save(DIR, features=..., labels=..., splits=...)', '-o DIR')}, and pass DIR"
 
 _REGISTERED: dict[str, Method] = {}
 

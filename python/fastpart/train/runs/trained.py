@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,22 +17,24 @@ from ...core import parameters
 from ...core.calls import called_well
 from ...core.options import Options as CallOptions
 from ...core.options import RunOptions, run_options, with_options
-from ...core.outputs import owning
+from ...core.outputs import Owner, new_folder, owning
 from ...core.parameters import StrPath, shown
 from ...core.parsing import mapped
 from ...errors import ParameterError, arg
 from ...graphs.graph import Graph
 from ...graphs.graph_directory import GraphDirectory
 from ...partitions.partition import PartitionSource
+from ...runtime.session import HeldFolder
 from ...store.restoring import SUFFIXES
 from ...store.restoring import restore as write_restored
 from ..learned_rows import EMBEDDINGS, written
 from ..models import build
 from ..models.scores import Task
-from ..options import Options
+from ..options import PARTS, RUN, Options
 from ..ranks import torch_threads
 from ..registry import of
 from .history import History
+from .run_folder import RunFolder
 from .predicting import PREDICTED, Predicted, predictions, scratch
 
 if TYPE_CHECKING:
@@ -68,6 +71,8 @@ class TrainedModel:
         Weights of the best epoch.
     out : pathlib.Path or None
         Folder of the checkpoint, the weights and the history.
+    held : HeldFolder or None
+        What removes the temporary :attr:`folder`.
     learned : mapping of numpy.ndarray or None
         Learned rows of the vertices of each type without features, in a graph with types.
 
@@ -101,6 +106,7 @@ class TrainedModel:
     out: Path | None
     may_change: Mapping[str, Any] = field(default_factory=dict, repr=False)
     learned: Mapping[str, npt.NDArray[Any]] | None = None
+    held: HeldFolder | None = field(default=None, repr=False, compare=False)
 
     _predicted: ClassVar[tuple[Predicted, ...]] = PREDICTED
     """Outputs that it can predict. The first one is the default."""
@@ -118,6 +124,50 @@ class TrainedModel:
         """
         rows = self.summary.get("per_worker")
         return None if rows is None else pl.DataFrame(rows)
+
+    @property
+    def folder(self) -> Path | None:
+        """The temporary folder with ``parts`` and ``run``, and ``graph`` if that was made of frames.
+
+        It is there after a training over frames or over a partition in memory, and is removed with this object.
+        :meth:`save` keeps it.
+        """
+        return None if self.held is None else self.held.path
+
+    @called_well
+    def save(self, out: StrPath) -> Self:
+        """Keep the :attr:`folder` of this training under another name.
+
+        Parameters
+        ----------
+        out : path
+            The new folder. Its parent must exist.
+
+        Returns
+        -------
+        TrainedModel
+            This result, of the new folder. ``fastpart.train.open(out / "run")`` opens it again, and
+            ``fastpart.open_partition(out / "parts")`` the partition.
+
+        Raises
+        ------
+        ParameterError
+            The training was over a partition directory of yours. Its ``out`` keeps it.
+        FileExistsError
+            ``out`` is there already.
+        """
+        if self.folder is None:
+            raise ParameterError(
+                f"save: there is no temporary folder. A training over a partition directory is kept by {arg('out')}"
+            )
+        target = parameters.in_folder(parameters.path("out", out)).absolute()
+        moved = {**self.may_change, "source": str(target / PARTS)}
+        with Owner(target), new_folder(target) as inside:
+            shutil.copytree(self.folder, inside, dirs_exist_ok=True)
+            own = self.out is not None and self.out.is_relative_to(self.folder)
+            if own:
+                RunFolder(inside / RUN).update(may_change=moved)
+        return replace(self, out=target / RUN if own else self.out, may_change=moved, held=None)
 
     @classmethod
     def of(cls, task: Task, history: History, summary: dict[str, Any]) -> TrainedModel:
@@ -181,7 +231,7 @@ class TrainedModel:
         kept = "model" in given or "model" in of(self.method).without
         model = {} if kept else {"model": self.options.model}
         trained: Self = of(self.method).function(directory, **model, **given, out=self.out, resume=True)
-        return trained
+        return replace(trained, held=self.held)
 
     @overload
     def predict(

@@ -46,9 +46,11 @@ def embeddings(source: PartitionSource, options: EmbeddingOptions) -> TrainedEmb
 
     Parameters
     ----------
-    source : path
+    source : path or partition
         A partition directory of vertices, saved with ``graph=`` and ``edge_splits=``. A graph without types counts as
         one of a single relation.
+    edge_splits
+        For a partition in memory, as ``features``.
     width : int
         Numbers in a learned row of a vertex. With an encoder the rows have the width ``hidden``.
     encoder : str, callable or torch.nn.Module, optional
