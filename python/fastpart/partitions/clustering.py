@@ -112,4 +112,4 @@ def cluster(
             opened._source, max_volume=given["max_volume"], batch=given["batch"], options=run
         )
     opened.remember(result.graph.loops, result.graph.checksum)
-    return Clustering(method, given, result)
+    return Clustering(method, given, result, opened)

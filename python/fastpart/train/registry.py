@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -9,13 +10,12 @@ from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 from ..core.options import taking
-from ..core.parameters import Of, choice
-from ..core.parameters import shown
-from ..errors import ParameterError, arg, code, marked
+from ..core.parameters import Of, choice, shown
+from ..errors import ParameterError, arg, code
 from ..partitions.partition import Partition
 from ..runtime.environment import found
 from ..runtime.session import HeldFolder
-from .options import RUN, PARTS, TrainOptions, methods_of
+from .options import PARTS, RUN, TrainOptions, methods_of
 from .plugged.libraries import import_torch
 from .plugged.model_source import refuse_nested
 
@@ -112,7 +112,6 @@ class Method:
                 end(trained)
         return trained
 
-
     def _train_in_memory(self, partition: Partition, options: TrainOptions) -> Any:
         """Save a partition with its data to a temporary folder, which the result holds, and train over it."""
         if found() is not None:
@@ -136,8 +135,10 @@ class Method:
         try:
             trained = loaded(self.driver)(self, parts, options).train()
         except ParameterError as error:  # it is about a directory that the user does not know
-            text = marked(error).replace(str(shown(parts)), "the partition")
-            raise ParameterError(text.replace("Save the partition with", "Pass")) from None
+            text = str(error).replace(str(shown(parts)), "the partition")
+            raise ParameterError(
+                re.sub(r"Save the partition with p\.save\(DIR, (.*)\)", r"Pass \1", text)
+            ) from None
         return replace(trained, held=held)
 
 

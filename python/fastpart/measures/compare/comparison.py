@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...core.calls import called_well
-from ...core.frames import pl
+from ...core.frames import Tabular, pl
 from ...core.parameters import PICTURES, TABLES, StrPath
 from .outcomes import SCHEMA, Outcome, merged, ratios_of, table_of, types_of
 
@@ -32,7 +32,7 @@ FILES = (".json", *TABLES, *REPORTS)
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(Tabular):
     """A comparison of partitions, from :func:`fastpart.compare` or :func:`fastpart.open_comparison`.
 
     Attributes
@@ -83,6 +83,10 @@ class Comparison:
         return comparison_text(self)
 
     __repr__ = __str__
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return the summary."""
+        return self.summary
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Comparison):

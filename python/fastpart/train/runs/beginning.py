@@ -21,7 +21,19 @@ from .identity import refuse_difference
 from .run_folder import CHECKPOINT, MARKER, RunFolder, refuse_other_shapes, weights_in
 
 NOT_KEPT = frozenset(
-    {"source", "out", "resume", "overwrite", "model", "progress", "on_epoch", "callbacks", "trace", *DATA, *PLUGGED}
+    {
+        "source",
+        "out",
+        "resume",
+        "overwrite",
+        "model",
+        "progress",
+        "on_epoch",
+        "callbacks",
+        "trace",
+        *DATA,
+        *PLUGGED,
+    }
 )
 """Arguments of this call only: objects, and those that :meth:`.TrainedModel.resume` sets itself."""
 

@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack, overload
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+import torch
 from torch import Tensor, nn
 
 from ...core import parameters
 from ...core.calls import called_well
+from ...core.frames import Tabular, identified
+from ...core.ids import of_name
 from ...core.options import Options as CallOptions
 from ...core.options import RunOptions, run_options, with_options
 from ...core.outputs import Owner, new_folder, owning
@@ -23,19 +26,21 @@ from ...core.parsing import mapped
 from ...errors import ParameterError, arg
 from ...graphs.graph import Graph
 from ...graphs.graph_directory import GraphDirectory
-from ...partitions.partition import PartitionSource
+from ...partitions.partition import PartitionSource, VertexPartition, directory_of
+from ...partitions.types import range_of_type
 from ...runtime.session import HeldFolder
+from ...store import open_partition
 from ...store.restoring import SUFFIXES
 from ...store.restoring import restore as write_restored
 from ..learned_rows import EMBEDDINGS, written
 from ..models import build
 from ..models.scores import Task
-from ..options import PARTS, RUN, Options
+from ..options import GRAPH, PARTS, RUN, Options
 from ..ranks import torch_threads
 from ..registry import of
 from .history import History
+from .predicting import PREDICTED, Predicted, answers_of, predictions, scratch
 from .run_folder import RunFolder
-from .predicting import PREDICTED, Predicted, predictions, scratch
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,7 +56,7 @@ _SHOWN = 10
 
 
 @dataclass(frozen=True)
-class TrainedModel:
+class TrainedModel(Tabular):
     """A trained model with the history of its training.
 
     Attributes
@@ -227,7 +232,7 @@ class TrainedModel:
         given = {**self.may_change.get("arguments", {}), **self.options.objects, **changed}
         if epochs is not None:
             given["epochs"] = epochs
-        directory = self.may_change["source"] if source is None else source
+        directory = self._trained_over if source is None else source
         kept = "model" in given or "model" in of(self.method).without
         model = {} if kept else {"model": self.options.model}
         trained: Self = of(self.method).function(directory, **model, **given, out=self.out, resume=True)
@@ -366,6 +371,78 @@ class TrainedModel:
             rows = self._outputs(source, wanted, folder / "rows.npy", run)
             column = "prediction" if wanted == "classes" and self.task.regression else _COLUMNS[wanted]
             return write_restored(rows, target, graph=directory.path, column=column, **of)
+
+    @with_options
+    def to_frame(
+        self,
+        source: PartitionSource | None = None,
+        *,
+        graph: StrPath | Graph | None = None,
+        **options: Unpack[CallOptions],
+    ) -> pl.DataFrame:
+        """Return a frame of Polars with a prediction for each vertex, beside its id in the tables of the user.
+
+        Parameters
+        ----------
+        source : path, optional
+            The partition directory, as for :meth:`predict`. Default: the one that the model was trained over.
+        graph : path or Graph, optional
+            The graph directory with the names of the classes. Default: the one that :func:`fastpart.train.nodes` made.
+        threads, tmp_dir, progress, memory_limit
+            As in :class:`fastpart.Options`.
+
+        Returns
+        -------
+        polars.DataFrame
+            The columns are ``id``, ``class`` (the name of the class is in ``label``, if it is known), its
+            ``probability``, by softmax, and ``part``. For several classes at once both are arrays, and probabilities
+            are those of each class. A regression has ``prediction`` in their place, and a link predictor ``embedding``.
+            Without ids of the user, ``id`` has the numbers of the vertices.
+
+        Raises
+        ------
+        ParameterError
+            The model predicts edges, or the partition directory is gone.
+        """
+        if self._of != "vertices":
+            raise ParameterError("to_frame: the model predicts edges. Call predict(source, restore=graph)")
+        partition = open_partition(directory_of(self._trained_over if source is None else source))
+        target, tables = self.task.target, partition._id_tables
+        rows = range(int((partition.manifest or {})["n"]))
+        if target and isinstance(partition, VertexPartition):
+            rows = range_of_type(partition, target)
+        columns = self._columns(self.predict(partition, outputs=self._basis, **options))
+        if graph is None and self.folder is not None and (self.folder / GRAPH).exists():
+            graph = self.folder / GRAPH
+        if graph is not None and columns.keys() == {"class", "probability"}:
+            named = write_restored(columns["class"], graph=graph, column="class", of_type=target or None)
+            columns = {**named.drop("id").to_dict(), **columns}
+        if isinstance(partition, VertexPartition):
+            columns["part"] = partition.assignment[rows.start : rows.stop]
+        return identified(of_name(tables, target) if target else tables, len(rows)).with_columns(**columns)
+
+    @property
+    def _basis(self) -> Predicted:
+        """The outputs that tables are made of."""
+        return "logits" if "logits" in self._predicted else "embeddings"
+
+    def _columns(self, outputs: npt.NDArray[Any]) -> dict[str, Any]:
+        """Return the columns of a table, given the outputs of all vertices."""
+        if self._basis == "embeddings":
+            return {"embedding": outputs}
+        logits = torch.from_numpy(np.array(outputs))
+        found = answers_of(logits, self.task.defined(logits), self.task)
+        if self.task.regression:
+            return {"prediction": found}
+        chances = logits.sigmoid() if self.task.multilabel else logits.softmax(1).amax(1)
+        return {"class": found, "probability": chances.numpy()}
+
+    @property
+    def _trained_over(self) -> Path:
+        """The partition directory that the model was trained over. It may have moved with the training."""
+        noted = Path(self.may_change["source"])
+        beside = noted if self.out is None else self.out.parent / noted.name
+        return beside if not noted.exists() and beside.exists() else noted
 
     def _restored(self, directory: GraphDirectory) -> dict[str, Any]:
         """Return which type or relation of a graph directory predictions are of."""

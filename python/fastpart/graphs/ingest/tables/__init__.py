@@ -155,7 +155,7 @@ def open_table(
         A file is no table, or damaged.
     """
     before_polars_threads(name)
-    if hasattr(files, "collect_batches") or hasattr(files, "__arrow_c_stream__"):
+    if any(hasattr(files, each) for each in ("collect_batches", "__arrow_c_stream__", "iloc")):
         return TableReader([frame_file(name, files)])
     found = find(name, files, root)
     if any(URL.match(each.path) for each in found):
