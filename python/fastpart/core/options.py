@@ -16,9 +16,9 @@ from typing import Annotated, Any, Self, TypedDict, Unpack, cast
 
 from ..errors import ParameterError
 from .calls import Boundary, Function, refuse_misuse
+from .notes import Display
 from .option_groups import Accepts, OptionGroup, Within, documented, parameters_of
 from .parameters import Progress, StrPath, meant, memory_size, path, shown
-from .progress import Bar
 
 
 class Options(TypedDict, total=False):
@@ -35,7 +35,8 @@ class Options(TypedDict, total=False):
         ``/dev/shm``, they count against the memory limit.
     progress : bool or callable, optional
         True shows a bar with the time left, on stderr or in a notebook. A callable is called as ``progress(phase, done,
-        total)`` about every 50 ms. An exception in it cancels the run. Default: nothing is shown.
+        total)`` about every 50 ms. An exception in it cancels the run. Default: a bar in a notebook, if the call takes
+        longer than a second, else nothing.
     memory_limit : int or str, optional
         Bytes, or a size such as "4G". Default: 80 % of the available memory (of the control group, if that is less).
     """
@@ -123,7 +124,7 @@ def config(**options: Unpack[Options]) -> AbstractContextManager[None]:
         close = meant(foreign[0], NAMES) or f". Pass {foreign[0]!r} to each call that takes it"
         raise TypeError(f"config() takes only {', '.join(NAMES)}{close}")
     with Boundary(config, options):
-        _checked(options)
+        run_options(**(options | {"progress": None} if options.get("progress") is True else options))
     return _configured(options)
 
 
@@ -134,12 +135,6 @@ def _configured(options: Options) -> Iterator[None]:
         yield
     finally:
         _CONFIG.reset(token)
-
-
-def _checked(options: Mapping[str, Any]) -> tuple[RunOptions, Bar | None]:
-    """Return the options as the core takes them, and the bar if one is to be shown."""
-    bar = Bar() if options.get("progress") is True else None
-    return run_options(**{**options, "progress": bar} if bar else options), bar
 
 
 def with_options(function: Function, without: Mapping[str, str] | None = None) -> Function:
@@ -157,16 +152,12 @@ def with_options(function: Function, without: Mapping[str, str] | None = None) -
 
     @functools.wraps(function)
     def call(*args: Any, **given: Any) -> Any:
-        bar = None
-        try:
-            with Boundary(call, given):
-                refuse_misuse(function.__name__, known, args, given, without)
-                wanted = {**_CONFIG.get(Options()), **given}
-                run, bar = _checked({name: wanted[name] for name in taken if name in wanted})
-                return function(*args, **given | {name: getattr(run, name) for name in taken})
-        finally:
-            if bar is not None:
-                bar.close()
+        with Display() as display, Boundary(call, given):
+            refuse_misuse(function.__name__, known, args, given, without)
+            wanted = {**_CONFIG.get(Options()), **given}
+            options = {name: wanted[name] for name in taken if name in wanted}
+            run = RunOptions.checked(options | {"progress": display.progress(options.get("progress"))})
+            return function(*args, **given | {name: getattr(run, name) for name in taken})
 
     call.__signature__ = known  # type: ignore[attr-defined]
     return cast(Function, call)
@@ -205,26 +196,19 @@ def taking(
 
         @functools.wraps(function)
         def call(*args: Any, **given: Any) -> Any:
-            bar = None
-            try:
-                with Boundary(call, given):
-                    refuse_misuse(function.__name__, known, args, given, missing)
-                    mine = {name: value for name, value in given.items() if name not in taken}
-                    wanted = {**usual, **{name: value for name, value in given.items() if name in taken}}
-                    if runs:
-                        usually = {
-                            name: value for name, value in _CONFIG.get(Options()).items() if name in taken
-                        }
-                        wanted = {**usually, **wanted}
-                    if wanted.get("progress") is True:
-                        wanted["progress"] = bar = Bar()
-                    options = group.checked(wanted)
-                    if "given" in vars(options):  # as functions want it that note how they were called
-                        options = replace(options, given=given)  # type: ignore[call-arg]
-                    return function(*args, **mine, options=options)
-            finally:
-                if bar is not None:
-                    bar.close()
+            with Display() as display, Boundary(call, given):
+                refuse_misuse(function.__name__, known, args, given, missing)
+                mine = {name: value for name, value in given.items() if name not in taken}
+                wanted = {**usual, **{name: value for name, value in given.items() if name in taken}}
+                if runs:
+                    usually = {name: value for name, value in _CONFIG.get(Options()).items() if name in taken}
+                    wanted = {**usually, **wanted}
+                if "progress" in taken:
+                    wanted["progress"] = display.progress(wanted.get("progress"))
+                options = group.checked(wanted)
+                if "given" in vars(options):  # as functions want it that note how they were called
+                    options = replace(options, given=given)  # type: ignore[call-arg]
+                return function(*args, **mine, options=options)
 
         call.__doc__ = documented(function, group, taken)
         call.__signature__ = known  # type: ignore[attr-defined]

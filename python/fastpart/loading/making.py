@@ -17,11 +17,10 @@ from .. import _core
 from ..errors import ParameterError, arg
 from ..partitions.loader_options import LoaderOptions
 from ..partitions.partition import VertexPartition
-from ..partitions.sampling import sampling_of
-from ..partitions.seeds import Steps, TypeVertices
+from ..partitions.seeds import Steps, TypeVertices, sampling_of
 from ..partitions.types import Fanouts, edge_keys, type_names
-from .edge_rows import EdgeFetching, with_edge_rows
 from .fetching import NodeFetching
+from .row_files import EdgeFetching, with_edge_rows
 from .sample import (
     Sample,
     SampledArrays,
@@ -30,8 +29,8 @@ from .sample import (
     refuse_broken_by_type,
     refuse_other_types,
 )
-from .scheduling import BatchState, Launching, Pieces, Scheduler, Trace
-from .scheduling.dag import Run, operators
+from .scheduler import BatchState, Launching, Pieces, Run, Scheduler, operators
+from .trace import Trace
 
 Rows = npt.NDArray[np.uint32]
 

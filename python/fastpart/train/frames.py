@@ -21,7 +21,7 @@ from ..graphs.ingest.guess.guesses import feature_of
 from ..graphs.ingest.guess.looks import Look, look_at_frame
 from ..graphs.tables import asked, ends_of, kinds_of
 from ..partitions.partitioners.choosing import partition
-from ..runtime.session import HeldFolder
+from ..runtime.launch import HeldFolder
 from .method_options import SampledOptions
 from .options import DATA, GRAPH, PARTS
 from .registry import of
@@ -147,7 +147,7 @@ def nodes(
         graph = ingest(schema, held.path / GRAPH, **run)
         parts = _number_of_parts(graph, k, options.workers)
         partition(graph, parts, seed=options.seed, **run).save(held.path / PARTS, **run)
-        return of("sampled").train_held(held, _fitted(options, graph))
+        return of("sampled").train(held, _fitted(options, graph))
 
 
 def _frame(name: str, given: Any, id: str | None = None) -> Table:

@@ -9,15 +9,15 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
+from ..core.notes import Bar, is_notebook
 from ..core.options import taking
 from ..core.parameters import Of, choice, shown
 from ..errors import ParameterError, arg, code
 from ..partitions.partition import Partition
 from ..runtime.environment import found
-from ..runtime.session import HeldFolder
+from ..runtime.launch import HeldFolder
 from .options import PARTS, RUN, TrainOptions, methods_of
-from .plugged.libraries import import_torch
-from .plugged.model_source import refuse_nested
+from .plugged import EpochTable, import_torch, refuse_nested
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -99,21 +99,24 @@ class Method:
         """Train over a partition directory or a partition in memory, and return the result."""
         refuse_nested()
         import_torch()
-        if isinstance(source, Partition) and source.folder is None:
-            trained = self._train_in_memory(source, options)
+        told = with_epochs(options)
+        if isinstance(source, HeldFolder):
+            trained = self._train_held(source, told)
+        elif isinstance(source, Partition) and source.folder is None:
+            trained = self._train_held(self._saved(source, options), told.without_data)
         elif options.data:
             name = next(iter(options.data))
             raise ParameterError(f"{name}: the partition is in a directory, which has its own. Leave it out")
         else:
-            trained = loaded(self.driver)(self, source, options).train()
+            trained = loaded(self.driver)(self, source, told).train()
         ranks = found()
         if ranks is None or ranks.rank == 0:
-            for end in methods_of(options.callbacks, "on_end"):
+            for end in methods_of(told.callbacks, "on_end"):
                 end(trained)
         return trained
 
-    def _train_in_memory(self, partition: Partition, options: TrainOptions) -> Any:
-        """Save a partition with its data to a temporary folder, which the result holds, and train over it."""
+    def _saved(self, partition: Partition, options: TrainOptions) -> HeldFolder:
+        """Save a partition in memory with its data to a temporary folder."""
         if found() is not None:
             raise ParameterError(
                 f"source: the partition is in memory, where other processes do not see it. {_SAVE}"
@@ -125,24 +128,32 @@ class Method:
             )
         with HeldFolder(options.tmp_dir) as held:
             partition.save(held.path / PARTS, **options.data, **vars(options.run))
-            return self.train_held(held, options.without_data)
+            return held
 
-    def train_held(self, held: HeldFolder, options: TrainOptions) -> Any:
+    def _train_held(self, held: HeldFolder, options: TrainOptions) -> Any:
         """Train over the parts in a held folder, and return the result, which holds it."""
         if options.out is None:
             options = replace(options, out=held.path / RUN)
         parts = held.path / PARTS
-        try:
-            trained = loaded(self.driver)(self, parts, options).train()
-        except ParameterError as error:  # it is about a directory that the user does not know
-            text = str(error).replace(str(shown(parts)), "the partition")
-            raise ParameterError(
-                re.sub(r"Save the partition with p\.save\(DIR, (.*)\)", r"Pass \1", text)
-            ) from None
+        with held:
+            try:
+                trained = loaded(self.driver)(self, parts, options).train()
+            except ParameterError as error:  # it is about a directory that the user does not know
+                text = str(error).replace(str(shown(parts)), "the partition")
+                text = re.sub(r"Save the partition with p\.save\(DIR, (.*)\)", r"Pass \1", text)
+                raise ParameterError(text) from None
         return replace(trained, held=held)
 
 
 _SAVE = f"Save it with {code('p.save(DIR, features=..., labels=..., splits=...)', '-o DIR')}, and pass DIR"
+
+
+def with_epochs(options: TrainOptions) -> TrainOptions:
+    """Return the options of a training that shows its epochs in a notebook, where it would have had a bar."""
+    if not (isinstance(options.progress, Bar) and is_notebook()):
+        return options
+    return replace(options, progress=None, callbacks=[*(options.callbacks or ()), EpochTable(options.epochs)])
+
 
 _REGISTERED: dict[str, Method] = {}
 

@@ -23,12 +23,13 @@ from ...core.options import RunOptions, run_options, with_options
 from ...core.outputs import Owner, new_folder, owning
 from ...core.parameters import StrPath, shown
 from ...core.parsing import mapped
+from ...core.protocols import facts
 from ...errors import ParameterError, arg
 from ...graphs.graph import Graph
 from ...graphs.graph_directory import GraphDirectory
 from ...partitions.partition import PartitionSource, VertexPartition, directory_of
 from ...partitions.types import range_of_type
-from ...runtime.session import HeldFolder
+from ...runtime.launch import HeldFolder
 from ...store import open_partition
 from ...store.restoring import SUFFIXES
 from ...store.restoring import restore as write_restored
@@ -157,9 +158,8 @@ class TrainedModel(Tabular):
         Raises
         ------
         ParameterError
-            The training was over a partition directory of yours. Its ``out`` keeps it.
-        FileExistsError
-            ``out`` is there already.
+            The training was over a partition directory of yours, whose ``out`` keeps it. Or ``out`` is no new or
+            empty folder.
         """
         if self.folder is None:
             raise ParameterError(
@@ -504,6 +504,13 @@ class TrainedModel(Tabular):
         from ...report.trainings import plot_history
 
         return plot_history(self.history, self.summary["best_epoch"], out)
+
+    def _repr_html_(self) -> str:
+        known = {
+            name: each for name, each in self.summary.items() if each is not None and name != "per_worker"
+        }
+        said = {name: _shown(each) if isinstance(each, dict) else each for name, each in known.items()}
+        return facts(type(self).__name__, said | ({"folder": self.folder} if self.folder else {}))
 
     def __repr__(self) -> str:
         summary = self.summary
