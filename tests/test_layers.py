@@ -82,7 +82,7 @@ memory
 runs
 comparing, jobs, loggers
 methods
-costs, opening
+costs, frames, opening
 on_ray
 """,
     "train.methods": """

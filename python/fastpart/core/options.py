@@ -172,7 +172,7 @@ def taking(
     """Decorate a function whose parameter ``options`` is a group. Users pass the fields of the group by name.
 
     Wrong names, values and numbers of arguments are refused before the function is called. Its signature and its
-    docstring list the fields one by one.
+    docstring list the fields one by one. A parameter of the function itself takes the place of a field of its name.
 
     Parameters
     ----------
@@ -184,14 +184,15 @@ def taking(
         Fields that the function does not take, and why, or an empty text.
     """
     usual, missing = defaults or {}, without or {}
-    taken, runs = parameters_of(group, usual, missing), issubclass(group, RunOptions)
-    for each in entries_of(Options):
-        if runs and each.name in taken:
-            taken[each.name] = each
+    runs = issubclass(group, RunOptions)
 
     def decorate(function: Callable[..., Any]) -> Any:
         signature = inspect.signature(function)
         own = [each for each in signature.parameters.values() if each.name != "options"]
+        taken = parameters_of(group, usual, {*missing, *signature.parameters})
+        for each in entries_of(Options):
+            if runs and each.name in taken:
+                taken[each.name] = each
         known = signature.replace(parameters=[*own, *taken.values()])
 
         @functools.wraps(function)

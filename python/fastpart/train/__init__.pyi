@@ -5,7 +5,7 @@ from typing import Any, Literal, Unpack
 import polars as pl
 
 from fastpart.core.options import Options
-from fastpart.core.parameters import CacheCriterion, NegativeRule, RowsIo, StrPath
+from fastpart.core.parameters import CacheCriterion, Directedness, NegativeRule, RowsIo, StrPath
 from fastpart.partitions.partition import PartitionSource
 from fastpart.train.methods.edges.trained import TrainedEdges
 from fastpart.train.methods.embeddings.trained import TrainedEmbeddings
@@ -29,6 +29,7 @@ __all__ = [
     "embeddings",
     "full",
     "links",
+    "nodes",
     "open",
     "ray",
     "register",
@@ -63,6 +64,9 @@ def full(
     | Mapping[tuple[str, str, str], Sequence[int]]
     | None = None,
     target: str | None = None,
+    features: Any = None,
+    labels: Any = None,
+    splits: Any = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
@@ -98,6 +102,9 @@ def sampled(
     | Mapping[tuple[str, str, str], Sequence[int]]
     | None = None,
     target: str | None = None,
+    features: Any = None,
+    labels: Any = None,
+    splits: Any = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
@@ -144,6 +151,9 @@ def bytegnn(
     | Mapping[tuple[str, str, str], Sequence[int]]
     | None = None,
     target: str | None = None,
+    features: Any = None,
+    labels: Any = None,
+    splits: Any = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
@@ -194,6 +204,9 @@ def armada(
     | Mapping[tuple[str, str, str], Sequence[int]]
     | None = None,
     target: str | None = None,
+    features: Any = None,
+    labels: Any = None,
+    splits: Any = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
@@ -233,6 +246,9 @@ def distdgl(
     | Mapping[str, Sequence[int]]
     | Mapping[tuple[str, str, str], Sequence[int]]
     | None = None,
+    features: Any = None,
+    labels: Any = None,
+    splits: Any = None,
     out: StrPath | None = None,
     resume: bool = False,
     overwrite: bool = False,
@@ -271,6 +287,9 @@ def sdt(
     | Mapping[tuple[str, str, str], Sequence[int]]
     | None = None,
     target: str | None = None,
+    features: Any = None,
+    labels: Any = None,
+    splits: Any = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
@@ -303,6 +322,9 @@ def distgnn(
     metrics: Mapping[str, Any] | None = None,
     patience: int | None = None,
     seed: int = 0,
+    features: Any = None,
+    labels: Any = None,
+    splits: Any = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
@@ -336,6 +358,9 @@ def sancus(
     metrics: Mapping[str, Any] | None = None,
     patience: int | None = None,
     seed: int = 0,
+    features: Any = None,
+    labels: Any = None,
+    splits: Any = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
@@ -348,6 +373,7 @@ def sancus(
 def links(
     source: PartitionSource,
     *,
+    edge_splits: Any = None,
     relation: str | Sequence[str] | None = None,
     decoder: Literal["cosine", "dot", "mlp"] = "cosine",
     negatives: NegativeRule = "uniform",
@@ -378,6 +404,9 @@ def links(
     | Mapping[str, Sequence[int]]
     | Mapping[tuple[str, str, str], Sequence[int]]
     | None = None,
+    features: Any = None,
+    labels: Any = None,
+    splits: Any = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
@@ -396,6 +425,8 @@ def links(
 def edges(
     source: PartitionSource,
     *,
+    edge_labels: Any = None,
+    edge_label_splits: Any = None,
     relation: str | None = None,
     ahead: int = 2,
     model: str | Callable[..., Any] = "graphsage",
@@ -420,6 +451,9 @@ def edges(
     | Mapping[str, Sequence[int]]
     | Mapping[tuple[str, str, str], Sequence[int]]
     | None = None,
+    features: Any = None,
+    labels: Any = None,
+    splits: Any = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
@@ -437,6 +471,7 @@ def edges(
 def embeddings(
     source: PartitionSource,
     *,
+    edge_splits: Any = None,
     width: int = 100,
     encoder: str | Callable[..., Any] | None = None,
     decoder: Literal["dot", "mlp", "distmult", "complex", "rotate"] = "distmult",
@@ -468,6 +503,9 @@ def embeddings(
     | Mapping[str, Sequence[int]]
     | Mapping[tuple[str, str, str], Sequence[int]]
     | None = None,
+    features: Any = None,
+    labels: Any = None,
+    splits: Any = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
@@ -482,6 +520,58 @@ def embeddings(
     resident: int | str | None = None,
     **options: Unpack[Options],
 ) -> TrainedEmbeddings: ...
+def nodes(
+    edges: Any,
+    vertices: Any,
+    *,
+    label: str,
+    id: str | None = None,
+    features: Sequence[str | Mapping[str, Any]] | None = None,
+    split: str | Mapping[str, float] | None = None,
+    columns: Sequence[int | str] | None = None,
+    directedness: Directedness = "undirected",
+    missing: Literal["error", "drop", "add"] = "error",
+    k: int | None = None,
+    ahead: int = 2,
+    model: str | Callable[..., Any] = "graphsage",
+    hidden: int = 64,
+    layers: int = 2,
+    heads: int = 4,
+    dropout: float = 0.5,
+    loss: Callable[..., Any] | None = None,
+    optimizer: Callable[..., Any] | None = None,
+    scheduler: Callable[..., Any] | None = None,
+    clip: float | None = None,
+    lr: float = 0.01,
+    weight_decay: float = 0.0005,
+    precision: Literal["float32", "float64", "bfloat16"] = "float32",
+    epochs: int = 100,
+    eval_every: int = 1,
+    metrics: Mapping[str, Any] | None = None,
+    patience: int | None = 20,
+    seed: int = 0,
+    batch_size: int | None = None,
+    fanouts: Sequence[int]
+    | Mapping[str, Sequence[int]]
+    | Mapping[tuple[str, str, str], Sequence[int]]
+    | None = None,
+    labels: Any = None,
+    splits: Any = None,
+    device: Literal["cpu", "cuda"] = "cpu",
+    out: StrPath | None = None,
+    overwrite: bool = False,
+    on_epoch: Callable[[dict[str, Any]], object] | None = None,
+    callbacks: Sequence[Any] | None = None,
+    workers: int | None = None,
+    timeout: float = 1800.0,
+    scores: Literal["exact", "sampled", "none"] = "exact",
+    sampling: Literal["uniform", "labor"] = "uniform",
+    io: RowsIo | None = None,
+    cache: float | str | None = None,
+    cache_by: CacheCriterion = "access",
+    resident: int | str | None = None,
+    **options: Unpack[Options],
+) -> TrainedModel: ...
 def compare(
     graph: Any,
     k: int,

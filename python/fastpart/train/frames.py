@@ -47,11 +47,7 @@ _WITHOUT = {
 }
 
 
-@taking(
-    SampledOptions,
-    defaults={"patience": 20, "batch_size": None},
-    without=_WITHOUT | dict.fromkeys(("features", "labels", "splits"), ""),
-)
+@taking(SampledOptions, defaults={"patience": 20, "batch_size": None}, without=_WITHOUT)
 def nodes(
     edges: Any,
     vertices: Any,
