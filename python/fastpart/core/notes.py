@@ -1,6 +1,6 @@
 """Notes, and the bar of ``progress=True``: both are said beside results.
 
-In a notebook the bar comes by itself, if a call takes longer than a second.
+In a notebook the bar comes by itself, for each step that takes longer than half a second.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-import time
 import warnings
 from contextvars import ContextVar
 from functools import cache
@@ -33,8 +32,8 @@ log.addFilter(_as_python)
 _MANY = 100_000
 """From this number of units on, the bar shows no counts. Such steps count vertices and entries together."""
 
-_LATER = 1.0
-"""Seconds until a bar comes for which nobody has asked."""
+_LATER = 0.5
+"""Seconds of a step until the bar comes for which nobody has asked."""
 
 _TIME = "{l_bar}{bar}| {elapsed} min, {remaining} left"
 
@@ -43,7 +42,7 @@ class Bar:
     """A progress callback that shows the current step. tqdm draws it, and is imported by the first step."""
 
     def __init__(self, delay: float = 0.0) -> None:
-        self._begin = time.monotonic() + delay
+        self._delay = delay
         self._phase = ""
         self._step: Any = None
 
@@ -61,7 +60,7 @@ class Bar:
                 unit="",
                 bar_format=form,
                 mininterval=0.05,
-                delay=max(self._begin - time.monotonic(), 0.0),
+                delay=self._delay,
             )
         step.update(done - step.n)
 

@@ -35,8 +35,8 @@ class Options(TypedDict, total=False):
         ``/dev/shm``, they count against the memory limit.
     progress : bool or callable, optional
         True shows a bar with the time left, on stderr or in a notebook. A callable is called as ``progress(phase, done,
-        total)`` about every 50 ms. An exception in it cancels the run. Default: a bar in a notebook, if the call takes
-        longer than a second, else nothing.
+        total)`` about every 50 ms. An exception in it cancels the run. Default: in a notebook a bar for each step
+        that takes longer than half a second, and the rows of epochs, else nothing.
     memory_limit : int or str, optional
         Bytes, or a size such as "4G". Default: 80 % of the available memory (of the control group, if that is less).
     """

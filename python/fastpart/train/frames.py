@@ -119,11 +119,14 @@ def nodes(
     >>> import fastpart as fp, polars as pl
     >>> names = ["ann", "bob", "cat", "dan", "eve", "fay", "gil", "hal"]
     >>> edges = pl.DataFrame({"from": names, "to": names[1:4] + names[:1] + names[5:] + names[4:5]})
-    >>> users = pl.DataFrame({"user": names, "age": [20, 22, 21, 20, 60, 61, 64, 66], "club": [*"xxx", None, *"yyyy"]})
+    >>> ages = [20, 22, 21, 20, 60, 61, 64, 66]
+    >>> users = pl.DataFrame({"user": names, "age": ages, "club": [*"xxx", None, *"yyyy"]})
     >>> trained = fp.train.nodes(edges, users, id="user", label="club", split={"train": 1.0}, epochs=20, workers=1)
     >>> trained.to_frame().select("id", "label", "part").row(3)
     ('dan', 'x', 0)
     """
+    if k is not None:
+        k = parameters.parts(k)
     rows = _frame("vertices", vertices, id)
     columns_of_vertices = {
         "files": rows.frame,
@@ -260,8 +263,10 @@ def _feature(name: Any, look: Look, *, asked: bool = True) -> dict[str, Any] | N
 
 
 def _number_of_parts(graph: Graph, k: int | None, workers: int | None) -> int:
-    if k is not None or workers is not None:
-        return parameters.parts(k or workers)
+    if k is not None:
+        return k
+    if workers is not None:
+        return workers
     return max(1, min(_core.default_threads(), graph.num_vertices // _VERTICES_PER_PART))
 
 

@@ -239,7 +239,8 @@ class EpochTable:
 
     def on_epoch(self, row: Mapping[str, Any]) -> None:
         """Show a row, unless the last one was shown just now."""
-        self._rows.append({name: row[name] for name in row if name in _SHOWN or name.startswith("val_")})
+        scores = [name for name in row if name.startswith("val_")]
+        self._rows.append({name: row[name] for name in ("epoch", "loss", *scores, "seconds") if name in row})
         if time.monotonic() - self._drawn >= _DRAWN_EVERY:
             self._draw()
 
@@ -268,7 +269,6 @@ class EpochTable:
         return self._title
 
 
-_SHOWN = ("epoch", "loss", "seconds")
 _LAST = 10
 """Rows of a table of epochs."""
 
