@@ -66,8 +66,8 @@ def nodes(
 
     The frames become a graph (:func:`fastpart.ingest`), its partition is saved to a temporary folder with what belongs
     to the vertices, and :func:`fastpart.train.sampled` trains over that. ``to_frame()`` of the result has a row for
-    each vertex: its id, the predicted class with its probability, and its part. Vertices without a label are predicted,
-    too.
+    each vertex: its id, the predicted class with its probability, and its part. The frame also has the vertices
+    without a label.
 
     Parameters
     ----------
@@ -93,8 +93,8 @@ def nodes(
     directedness : {"undirected", "symmetric", "directed"}
         Meaning of a row of ``edges``, as for :func:`fastpart.open_graph`.
     missing : {"error", "drop", "add"}
-        What becomes of edges with an id that ``vertices`` lacks. ``"add"`` makes it a vertex without features and
-        label. A vertex without edges stays.
+        An edge with an id that ``vertices`` lacks is refused or dropped, or its id is added as a vertex without
+        features and label. A vertex without edges stays.
     k : int, optional
         Number of parts. Default: ``workers``, else one for each 50,000 vertices, and at most one per CPU.
     batch_size
@@ -236,7 +236,7 @@ def _features(given: Any, look: Look, taken: Container[str]) -> list[Mapping[str
 
 
 def _feature(name: Any, look: Look, *, asked: bool = True) -> dict[str, Any] | None:
-    """Return the entry of a schema for a column, as a guess has it. None for one that is none."""
+    """Return the entry of a schema for a column, as a guess has it. None if it is no feature."""
     if name not in look.kinds:
         close = (
             parameters.meant(str(name), look.kinds) or f". They have {', '.join(map(one_line, look.kinds))}"

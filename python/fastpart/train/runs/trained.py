@@ -395,8 +395,8 @@ class TrainedModel(Tabular):
         -------
         polars.DataFrame
             The columns are ``id``, ``class`` (the name of the class is in ``label``, if it is known), its
-            ``probability``, by softmax, and ``part``. For several classes at once both are arrays, and probabilities
-            are those of each class. A regression has ``prediction`` in their place, and a link predictor ``embedding``.
+            ``probability``, by softmax, and ``part``. For several classes at once both are arrays with a number
+            for each class. A regression has ``prediction`` in their place, and a link predictor ``embedding``.
             Without ids of the user, ``id`` has the numbers of the vertices.
 
         Raises
