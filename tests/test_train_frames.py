@@ -270,9 +270,11 @@ def test_an_error_of_the_training_removes_the_folder(tmp_path):
     def fails(row):
         raise RuntimeError("enough")
 
-    with pytest.raises(RuntimeError, match="enough"):
+    with pytest.raises(
+        RuntimeError, match="enough"
+    ) as caught:  # as a notebook keeps the last error, with its frames
         fp.train.nodes(EDGES, USERS, **NAMED, features=["age"], tmp_dir=tmp_path, on_epoch=fails, **QUICK)
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [], caught
 
 
 CHILD = """
