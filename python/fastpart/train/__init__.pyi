@@ -555,8 +555,6 @@ def nodes(
     | Mapping[str, Sequence[int]]
     | Mapping[tuple[str, str, str], Sequence[int]]
     | None = None,
-    labels: Any = None,
-    splits: Any = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     overwrite: bool = False,

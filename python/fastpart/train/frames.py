@@ -44,6 +44,8 @@ _WITHOUT = {
     "temporal": "the graph has no times. Use fastpart.ingest, which reads them",
     "plan": "a plan is of a partition directory",
     "resume": "trained.resume(epochs=...) goes on with a training",
+    "labels": "label= names a column of the vertices",
+    "splits": "split= names a column of the vertices, or shares",
 }
 
 
