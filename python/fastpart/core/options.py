@@ -6,18 +6,27 @@ A function takes them as ``**options: Unpack[Options]`` under the decorator :fun
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from inspect import Parameter
 from pathlib import Path
-from typing import Annotated, Any, Self, TypedDict, Unpack, cast
+from typing import Annotated, Any, ClassVar, Self, TypedDict, Unpack, overload
 
 from ..errors import ParameterError
 from .calls import Boundary, Function, refuse_misuse
 from .notes import Display
-from .option_groups import Accepts, OptionGroup, Within, documented, parameters_of
+from .option_groups import (
+    OBJECTS,
+    Accepts,
+    OptionGroup,
+    Taken,
+    Within,
+    described,
+    documented,
+    parameters_of,
+)
 from .parameters import Progress, StrPath, meant, memory_size, path, shown
 
 
@@ -72,6 +81,7 @@ def _folder(name: str, value: Any) -> Path | None:
 class RunOptions(OptionGroup):
     """The options as the core takes them."""
 
+    together: ClassVar = {"run": "threads tmp_dir progress memory_limit"}
     threads: Annotated[int, Within(0, 1 << 63)] | None = None
     tmp_dir: Annotated[Path | None, Accepts(StrPath | None, _folder)] = None
     progress: Annotated[Progress | None, Accepts(Progress | bool | None, _callback)] = None
@@ -137,30 +147,53 @@ def _configured(options: Options) -> Iterator[None]:
         _CONFIG.reset(token)
 
 
-def with_options(function: Function, without: Mapping[str, str] | None = None) -> Function:
+@overload
+def with_options(function: Function, without: Mapping[str, str] | None = None) -> Function: ...
+@overload
+def with_options(function: Function, *, groups: Sequence[type[OptionGroup]]) -> Function: ...
+@overload
+def with_options(*, groups: Sequence[type[OptionGroup]]) -> Callable[[Function], Function]: ...
+def with_options(
+    function: Any = None,
+    without: Mapping[str, str] | None = None,
+    *,
+    groups: Sequence[type[OptionGroup]] = (),
+) -> Any:
     """Decorate a function that takes ``**options: Unpack[Options]``.
 
     A call looks up :func:`config`, checks the options before anything else, and clears the bar in the end, also after
     an error. An unknown name is refused with the list of valid ones. ``inspect.signature`` lists the options one by
-    one. ``without`` names parameters of other functions that this one does not take, and says why.
+    one. ``without`` names parameters of other functions that this one does not take, and says why. ``groups`` say which
+    parameters users may pass in objects of :mod:`fastpart.options`, and describe those that the docstring does not.
     """
+    if function is None:
+        return functools.partial(with_options, groups=groups)
     known = inspect.signature(function)
-    named = [each for each in known.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
-    if len(named) < len(known.parameters):
-        known = known.replace(parameters=[*named, *entries_of(Options)])
-    taken = [name for name in NAMES if name in known.parameters]
+    named = [
+        each
+        for each in known.parameters.values()
+        if each.kind is not Parameter.VAR_KEYWORD and each.name not in OBJECTS
+    ]
+    if any(each.kind is Parameter.VAR_KEYWORD for each in known.parameters.values()):
+        named += entries_of(Options)
+    taken = Taken.of(function.__name__, known.replace(parameters=named), groups)
+    runs = [name for name in NAMES if name in taken.flat.parameters]
 
     @functools.wraps(function)
     def call(*args: Any, **given: Any) -> Any:
         with Display() as display, Boundary(call, given):
-            refuse_misuse(function.__name__, known, args, given, without)
-            wanted = {**_CONFIG.get(Options()), **given}
-            options = {name: wanted[name] for name in taken if name in wanted}
+            flat = taken.spread(given, without)
+            refuse_misuse(function.__name__, taken.whole, args, flat, without)
+            wanted = {**_CONFIG.get(Options()), **flat}
+            options = {name: wanted[name] for name in runs if name in wanted}
             run = RunOptions.checked(options | {"progress": display.progress(options.get("progress"))})
-            return function(*args, **given | {name: getattr(run, name) for name in taken})
+            return function(*args, **flat | {name: getattr(run, name) for name in runs})
 
-    call.__signature__ = known  # type: ignore[attr-defined]
-    return cast(Function, call)
+    doc = function.__doc__
+    for group in groups:
+        doc = inspect.cleandoc(doc or "")
+        doc = documented(doc, group, taken.flat.parameters.keys() - described(doc))
+    return _presented(call, taken, doc)
 
 
 def taking(
@@ -168,6 +201,7 @@ def taking(
     *,
     defaults: Mapping[str, Any] | None = None,
     without: Mapping[str, str] | None = None,
+    groups: Sequence[type[OptionGroup]] = (),
 ) -> Callable[[Callable[..., Any]], Any]:
     """Decorate a function whose parameter ``options`` is a group. Users pass the fields of the group by name.
 
@@ -182,6 +216,8 @@ def taking(
         Defaults that are not those of the group.
     without : mapping, optional
         Fields that the function does not take, and why, or an empty text.
+    groups : sequence of type, optional
+        Groups that say which other parameters of the function users may pass in objects of :mod:`fastpart.options`.
     """
     usual, missing = defaults or {}, without or {}
     runs = issubclass(group, RunOptions)
@@ -193,12 +229,15 @@ def taking(
         for each in entries_of(Options):
             if runs and each.name in taken:
                 taken[each.name] = each
-        known = signature.replace(parameters=[*own, *taken.values()])
+        known = Taken.of(
+            function.__name__, signature.replace(parameters=[*own, *taken.values()]), (group, *groups)
+        )
 
         @functools.wraps(function)
         def call(*args: Any, **given: Any) -> Any:
             with Display() as display, Boundary(call, given):
-                refuse_misuse(function.__name__, known, args, given, missing)
+                given = known.spread(given, missing)
+                refuse_misuse(function.__name__, known.whole, args, given, missing)
                 mine = {name: value for name, value in given.items() if name not in taken}
                 wanted = {**usual, **{name: value for name, value in given.items() if name in taken}}
                 if runs:
@@ -211,11 +250,18 @@ def taking(
                     options = replace(options, given=given)  # type: ignore[call-arg]
                 return function(*args, **mine, options=options)
 
-        call.__doc__ = documented(function, group, taken)
-        call.__signature__ = known  # type: ignore[attr-defined]
-        return call
+        doc = inspect.getdoc(function) or ""
+        return _presented(call, known, documented(doc, group, taken), described(doc, remarks=True) - {*NAMES})
 
     return decorate
+
+
+def _presented(call: Any, taken: Taken, doc: str | None, own: Container[str] = ()) -> Any:
+    """Return a function with its signature and docstring for users, and the record of its keywords."""
+    call.taken, call.full_doc = taken, doc
+    call.__signature__ = taken.shown
+    call.__doc__ = doc if doc is None else taken.documented(doc, own)
+    return call
 
 
 def entries_of(entries: Any) -> list[Parameter]:

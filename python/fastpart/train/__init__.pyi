@@ -6,6 +6,7 @@ import polars as pl
 
 from fastpart.core.options import Options
 from fastpart.core.parameters import CacheCriterion, Directedness, NegativeRule, RowsIo, StrPath
+from fastpart.options import Batches, Data, Fetching, Learning, Network, Run
 from fastpart.partitions.partition import PartitionSource
 from fastpart.train.methods.edges.trained import TrainedEdges
 from fastpart.train.methods.embeddings.trained import TrainedEmbeddings
@@ -73,6 +74,10 @@ def full(
     overwrite: bool = False,
     on_epoch: Callable[[dict[str, Any]], object] | None = None,
     callbacks: Sequence[Any] | None = None,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def sampled(
@@ -121,6 +126,11 @@ def sampled(
     cache_by: CacheCriterion = "access",
     resident: int | str | None = None,
     temporal: Literal["uniform", "last"] | None = None,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    fetching: Fetching | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def bytegnn(
@@ -169,6 +179,11 @@ def bytegnn(
     cache: float | str | None = None,
     cache_by: CacheCriterion = "access",
     resident: int | str | None = None,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    fetching: Fetching | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def armada(
@@ -216,6 +231,11 @@ def armada(
     timeout: float = 1800.0,
     scores: Literal["exact", "sampled", "none"] = "exact",
     sampling: Literal["uniform", "labor"] = "uniform",
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    fetching: Fetching | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def distdgl(
@@ -254,6 +274,10 @@ def distdgl(
     overwrite: bool = False,
     on_epoch: Callable[[dict[str, Any]], object] | None = None,
     callbacks: Sequence[Any] | None = None,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def sdt(
@@ -298,6 +322,10 @@ def sdt(
     callbacks: Sequence[Any] | None = None,
     workers: int | None = None,
     timeout: float = 1800.0,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def distgnn(
@@ -332,6 +360,9 @@ def distgnn(
     on_epoch: Callable[[dict[str, Any]], object] | None = None,
     callbacks: Sequence[Any] | None = None,
     timeout: float = 1800.0,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def sancus(
@@ -368,6 +399,9 @@ def sancus(
     on_epoch: Callable[[dict[str, Any]], object] | None = None,
     callbacks: Sequence[Any] | None = None,
     timeout: float = 1800.0,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def links(
@@ -420,6 +454,11 @@ def links(
     cache: float | str | None = None,
     cache_by: CacheCriterion = "access",
     resident: int | str | None = None,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    fetching: Fetching | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedLinks: ...
 def edges(
@@ -466,6 +505,11 @@ def edges(
     cache: float | str | None = None,
     cache_by: CacheCriterion = "access",
     resident: int | str | None = None,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    fetching: Fetching | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedEdges: ...
 def embeddings(
@@ -518,6 +562,11 @@ def embeddings(
     cache: float | str | None = None,
     cache_by: CacheCriterion = "access",
     resident: int | str | None = None,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    fetching: Fetching | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedEmbeddings: ...
 def nodes(
@@ -568,6 +617,11 @@ def nodes(
     cache: float | str | None = None,
     cache_by: CacheCriterion = "access",
     resident: int | str | None = None,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    fetching: Fetching | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def compare(
@@ -602,5 +656,10 @@ def compare(
     | Mapping[tuple[str, str, str], Sequence[int]]
     | None = None,
     device: Literal["cpu", "cuda"] = "cpu",
+    data: Data | None = None,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> pl.DataFrame: ...
