@@ -548,8 +548,6 @@ def embeddings(
     | Mapping[tuple[str, str, str], Sequence[int]]
     | None = None,
     features: Any = None,
-    labels: Any = None,
-    splits: Any = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,

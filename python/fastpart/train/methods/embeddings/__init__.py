@@ -26,6 +26,8 @@ METHOD = Method(
         "plan": "a plan is of batches of vertices",
         "loss": "pass objective",
         "metrics": "its scores are MRR and Hits@k",
+        "labels": "facts are edges, which edge_splits deals out",
+        "splits": "facts are edges, which edge_splits deals out",
     },
     compared=False,
 )
