@@ -35,6 +35,9 @@ OBJECTS = {
 }
 """What only Python can give, and what stands without a name: FILE, SOURCE, PARTITION."""
 
+IN_MEMORY = {"features", "labels", "splits", "edge_splits", "edge_labels", "edge_label_splits"}
+"""What a training takes with a partition in memory, which no command line can give."""
+
 RUNNING = {"threads", "memory_limit", "tmp_dir"}
 ADDED = {"--config", "--json", "--quiet", "--debug"}
 
@@ -171,7 +174,7 @@ def test_help_lists_what_the_functions_take(text_of, command):
 @pytest.mark.torch
 @pytest.mark.parametrize("method", METHODS)
 def test_help_lists_what_the_methods_of_training_take(text_of, method):
-    assert listed(text_of("train", method)) == expected((getattr(fp.train, method),), set()) | {
+    assert listed(text_of("train", method)) == expected((getattr(fp.train, method),), IN_MEMORY) | {
         "--log": None,
         "--predictions": None,
         "--restore": None,
@@ -180,7 +183,7 @@ def test_help_lists_what_the_methods_of_training_take(text_of, method):
 
 @pytest.mark.torch
 def test_help_lists_what_training_of_links_takes(text_of):
-    assert listed(text_of("train", "links")) == expected((fp.train.links,), set()) | {"--log": None}
+    assert listed(text_of("train", "links")) == expected((fp.train.links,), IN_MEMORY) | {"--log": None}
 
 
 @pytest.mark.torch

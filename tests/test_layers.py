@@ -84,7 +84,7 @@ memory
 runs
 comparing, jobs, loggers
 methods
-costs, opening
+costs, frames, opening
 on_ray
 """,
     "train.methods": """

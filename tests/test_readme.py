@@ -5,9 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from ranks import run_alone
+from trainable import communities
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -55,3 +57,21 @@ def test_what_the_quickstart_prints_is_one_table_in_the_readme():
     table = re.search(r"prints this table last:\n\n```\n(.*?)```", README, re.DOTALL)[1].splitlines()
     assert len({len(line) for line in table}) == 1
     assert [line.split()[0] for line in table[1:]] == ["cora"] * 3 + ["amazon-computers"] * 3
+
+
+@pytest.mark.torch
+def test_two_frames_lead_to_predictions(tmp_path, monkeypatch):
+    edges, users, topics = communities()
+    edges.write_csv(tmp_path / "follows.csv")
+    users.write_csv(tmp_path / "users.csv")
+    (code,) = (each for each in EXAMPLES if "fp.train.nodes" in each)
+    assert len(code.strip().split("\n")) <= 5
+    monkeypatch.chdir(tmp_path)
+    done = run_alone("ranks", f"{code}\nusers.write_parquet('predicted.parquet')")
+    assert done.code == 0, done.errors
+    predicted = pl.read_parquet("predicted.parquet")
+    true = pl.DataFrame({"user": users["user"], "true": topics})
+    hidden = predicted.join(true, on="user").filter(pl.col("topic").is_null())
+    assert len(predicted) == len(users)
+    assert (hidden["true"] == hidden["label"]).mean() > 0.6
+    assert {"probability", "part"} <= set(predicted.columns)

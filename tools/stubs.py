@@ -24,7 +24,7 @@ from fastpart.core.options import NAMES, Options, entries_of
 from fastpart.partitions import documents, loader_options, methods
 from fastpart.partitions.documents import literal
 from fastpart.partitions.partitioners import builtin
-from fastpart.train import comparing
+from fastpart.train import comparing, frames
 from fastpart.train.registry import METHODS
 from fastpart.train.registry import of as method
 
@@ -332,7 +332,7 @@ _OF_TRAINING = [
 
 def of_training() -> str:
     """Return the stub of ``fastpart.train``."""
-    functions = [*(method(name).function for name in METHODS), comparing.compare]
+    functions = [*(method(name).function for name in METHODS), frames.nodes, comparing.compare]
     names = ["__all__ = [", *(f'    "{name}",' for name in train.__all__), "]", ""]
     return stub_file(functions, names, _OF_TRAINING)
 

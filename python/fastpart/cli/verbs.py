@@ -69,6 +69,9 @@ _COMMON = (
 
 _TRAINING = "training:train_over"
 
+_IN_MEMORY = ("features", "labels", "splits", "edge_splits", "edge_labels", "edge_label_splits")
+"""Parameters of a training that a partition in memory needs. A directory has its own."""
+
 OF_TRAINING = ("fanouts", "batch_size", "workers", "sampling", "seed", "model", "hidden", "layers", "target")
 """Parameters of a training that decide what it reads and takes."""
 
@@ -117,6 +120,7 @@ class Verb:
     def options(self) -> dict[str, tuple[str, Option]]:
         """Return title and option by name, in the order of the help."""
         hidden = {*_NOT_OPTIONS, *_RUNNING, *self.without, *self.arguments}
+        hidden |= {*_IN_MEMORY} if self.run == _TRAINING else set()
         running = [
             option for first in self.takes[:1] for name, option in read(first).items() if name in _RUNNING
         ]

@@ -1,11 +1,17 @@
-"""Notes, and the bar of ``progress=True``: both are said beside results."""
+"""Notes, and the bar of ``progress=True``: both are said beside results.
+
+In a notebook the bar comes by itself, for each step that takes longer than half a second.
+"""
 
 from __future__ import annotations
 
 import logging
+import sys
 import threading
+import warnings
+from contextvars import ContextVar
 from functools import cache
-from typing import Any
+from typing import Any, Self
 
 from ..errors import plain
 
@@ -26,13 +32,17 @@ log.addFilter(_as_python)
 _MANY = 100_000
 """From this number of units on, the bar shows no counts. Such steps count vertices and entries together."""
 
+_LATER = 0.5
+"""Seconds of a step until the bar comes for which nobody has asked."""
+
 _TIME = "{l_bar}{bar}| {elapsed} min, {remaining} left"
 
 
 class Bar:
     """A progress callback that shows the current step. tqdm draws it, and is imported by the first step."""
 
-    def __init__(self) -> None:
+    def __init__(self, delay: float = 0.0) -> None:
+        self._delay = delay
         self._phase = ""
         self._step: Any = None
 
@@ -44,7 +54,13 @@ class Bar:
             self._phase = phase
             form = _TIME if total >= _MANY else None
             step = self._step = _tqdm()(
-                total=total, desc=phase, leave=False, unit="", bar_format=form, mininterval=0.05
+                total=total,
+                desc=phase,
+                leave=False,
+                unit="",
+                bar_format=form,
+                mininterval=0.05,
+                delay=self._delay,
             )
         step.update(done - step.n)
 
@@ -56,10 +72,43 @@ class Bar:
             self._step = None
 
 
+_INSIDE = ContextVar("fastpart.inside", default=False)
+"""Whether a call of the user is under way, whose bar shows what the calls in it do."""
+
+
+class Display:
+    """The context of a public call, which clears its bar in the end."""
+
+    def __enter__(self) -> Self:
+        self._bar: Bar | None = None
+        self._inside = _INSIDE.get()
+        _INSIDE.set(True)
+        return self
+
+    def progress(self, given: Any) -> Any:
+        """Return the callback for what the user gave as ``progress``. In a notebook None is a bar that comes later."""
+        if given is True or (given is None and not self._inside and is_notebook()):
+            given = self._bar = Bar(_LATER if given is None else 0.0)
+        return given
+
+    def __exit__(self, *_: object) -> None:
+        _INSIDE.set(self._inside)
+        if self._bar is not None:
+            self._bar.close()
+
+
+def is_notebook() -> bool:
+    """Return whether this process is the kernel of a notebook."""
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
+
+
 @cache
 def _tqdm() -> Any:
     """Return tqdm for the terminal or the notebook, without its thread and process lock: neither survives a fork."""
-    from tqdm.auto import tqdm
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a notebook without widgets has a bar of text
+        from tqdm.auto import tqdm
 
     class Quiet(tqdm):  # type: ignore[misc]
         monitor_interval = 0

@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar, Self, TypedDict, Unpack, overload
 
 from ..errors import ParameterError
 from .calls import Boundary, Function, refuse_misuse
-from .notes import Bar
+from .notes import Display
 from .option_groups import (
     OBJECTS,
     Accepts,
@@ -44,7 +44,8 @@ class Options(TypedDict, total=False):
         ``/dev/shm``, they count against the memory limit.
     progress : bool or callable, optional
         True shows a bar with the time left, on stderr or in a notebook. A callable is called as ``progress(phase, done,
-        total)`` about every 50 ms. An exception in it cancels the run. Default: nothing is shown.
+        total)`` about every 50 ms. An exception in it cancels the run. Default: in a notebook a bar for each step
+        that takes longer than half a second, and the rows of epochs, else nothing.
     memory_limit : int or str, optional
         Bytes, or a size such as "4G". Default: 80 % of the available memory (of the control group, if that is less).
     """
@@ -133,7 +134,7 @@ def config(**options: Unpack[Options]) -> AbstractContextManager[None]:
         close = meant(foreign[0], NAMES) or f". Pass {foreign[0]!r} to each call that takes it"
         raise TypeError(f"config() takes only {', '.join(NAMES)}{close}")
     with Boundary(config, options):
-        _checked(options)
+        run_options(**(options | {"progress": None} if options.get("progress") is True else options))
     return _configured(options)
 
 
@@ -144,12 +145,6 @@ def _configured(options: Options) -> Iterator[None]:
         yield
     finally:
         _CONFIG.reset(token)
-
-
-def _checked(options: Mapping[str, Any]) -> tuple[RunOptions, Bar | None]:
-    """Return the options as the core takes them, and the bar if one is to be shown."""
-    bar = Bar() if options.get("progress") is True else None
-    return run_options(**{**options, "progress": bar} if bar else options), bar
 
 
 @overload
@@ -186,17 +181,13 @@ def with_options(
 
     @functools.wraps(function)
     def call(*args: Any, **given: Any) -> Any:
-        bar = None
-        try:
-            with Boundary(call, given):
-                flat = taken.spread(given, without)
-                refuse_misuse(function.__name__, taken.whole, args, flat, without)
-                wanted = {**_CONFIG.get(Options()), **flat}
-                run, bar = _checked({name: wanted[name] for name in runs if name in wanted})
-                return function(*args, **flat | {name: getattr(run, name) for name in runs})
-        finally:
-            if bar is not None:
-                bar.close()
+        with Display() as display, Boundary(call, given):
+            flat = taken.spread(given, without)
+            refuse_misuse(function.__name__, taken.whole, args, flat, without)
+            wanted = {**_CONFIG.get(Options()), **flat}
+            options = {name: wanted[name] for name in runs if name in wanted}
+            run = RunOptions.checked(options | {"progress": display.progress(options.get("progress"))})
+            return function(*args, **flat | {name: getattr(run, name) for name in runs})
 
     doc = function.__doc__
     for group in groups:
@@ -215,7 +206,7 @@ def taking(
     """Decorate a function whose parameter ``options`` is a group. Users pass the fields of the group by name.
 
     Wrong names, values and numbers of arguments are refused before the function is called. Its signature and its
-    docstring list the fields one by one.
+    docstring list the fields one by one. A parameter of the function itself takes the place of a field of its name.
 
     Parameters
     ----------
@@ -229,41 +220,35 @@ def taking(
         Groups that say which other parameters of the function users may pass in objects of :mod:`fastpart.options`.
     """
     usual, missing = defaults or {}, without or {}
-    taken, runs = parameters_of(group, usual, missing), issubclass(group, RunOptions)
-    for each in entries_of(Options):
-        if runs and each.name in taken:
-            taken[each.name] = each
+    runs = issubclass(group, RunOptions)
 
     def decorate(function: Callable[..., Any]) -> Any:
         signature = inspect.signature(function)
         own = [each for each in signature.parameters.values() if each.name != "options"]
+        taken = parameters_of(group, usual, {*missing, *signature.parameters})
+        for each in entries_of(Options):
+            if runs and each.name in taken:
+                taken[each.name] = each
         known = Taken.of(
             function.__name__, signature.replace(parameters=[*own, *taken.values()]), (group, *groups)
         )
 
         @functools.wraps(function)
         def call(*args: Any, **given: Any) -> Any:
-            bar = None
-            try:
-                with Boundary(call, given):
-                    given = known.spread(given, missing)
-                    refuse_misuse(function.__name__, known.whole, args, given, missing)
-                    mine = {name: value for name, value in given.items() if name not in taken}
-                    wanted = {**usual, **{name: value for name, value in given.items() if name in taken}}
-                    if runs:
-                        usually = {
-                            name: value for name, value in _CONFIG.get(Options()).items() if name in taken
-                        }
-                        wanted = {**usually, **wanted}
-                    if wanted.get("progress") is True:
-                        wanted["progress"] = bar = Bar()
-                    options = group.checked(wanted)
-                    if "given" in vars(options):  # as functions want it that note how they were called
-                        options = replace(options, given=given)  # type: ignore[call-arg]
-                    return function(*args, **mine, options=options)
-            finally:
-                if bar is not None:
-                    bar.close()
+            with Display() as display, Boundary(call, given):
+                given = known.spread(given, missing)
+                refuse_misuse(function.__name__, known.whole, args, given, missing)
+                mine = {name: value for name, value in given.items() if name not in taken}
+                wanted = {**usual, **{name: value for name, value in given.items() if name in taken}}
+                if runs:
+                    usually = {name: value for name, value in _CONFIG.get(Options()).items() if name in taken}
+                    wanted = {**usually, **wanted}
+                if "progress" in taken:
+                    wanted["progress"] = display.progress(wanted.get("progress"))
+                options = group.checked(wanted)
+                if "given" in vars(options):  # as functions want it that note how they were called
+                    options = replace(options, given=given)  # type: ignore[call-arg]
+                return function(*args, **mine, options=options)
 
         doc = inspect.getdoc(function) or ""
         return _presented(call, known, documented(doc, group, taken), described(doc, remarks=True) - {*NAMES})

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .frames import pl
+from .frames import Tabular, identified, pl
 from .parameters import one_line
 
 Array = npt.NDArray[Any]
@@ -27,7 +27,7 @@ MOST_COLUMNS = 8
 """Most columns of a table of a notebook."""
 
 
-class Assignment:
+class Assignment(Tabular):
     """One number per item, in ``assignment``. numpy, DLPack and Arrow consumers get these numbers.
 
     Two objects of one type are equal if they give every item the same number. A pickle or a copy has the same read-only
@@ -40,6 +40,27 @@ class Assignment:
 
     def __len__(self) -> int:
         return len(self.assignment)
+
+    @property
+    def _id_tables(self) -> Sequence[Any]:
+        """The ids that the vertices had in tables, if they are known."""
+        graph = getattr(self, "graph", None)
+        return () if graph is None else graph._id_tables
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return a frame of Polars with a row for each vertex: its id in the tables of the user, and its number here.
+
+        Without such ids the column ``id`` has the numbers of the vertices. If there are several types of vertices with
+        ids, ``type`` comes first.
+
+        Examples
+        --------
+        >>> import fastpart as fp, polars as pl
+        >>> graph = fp.open_graph(pl.DataFrame({"source": ["ann", "bob", "eve"], "target": ["bob", "eve", "ann"]}))
+        >>> fp.multilevel(graph, k=1).to_frame().rows()
+        [('ann', 0), ('bob', 0), ('eve', 0)]
+        """
+        return identified(self._id_tables, len(self)).with_columns(pl.Series(self._column, self.assignment))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Assignment) or type(other) is not type(self):

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.calls import called_well, refusing
+from ..core.protocols import facts
 from ..core.rows import rows_of
 from ..graphs.graph import Graph
 from ..graphs.opening import open_graph
@@ -49,6 +50,11 @@ class LabelledGraph:
     features: npt.NDArray[np.float32]
     labels: npt.NDArray[np.int64]
     splits: dict[str, npt.NDArray[np.int64]]
+
+    def _repr_html_(self) -> str:
+        named = {"vertices": self.graph.num_vertices, "edges": self.graph.num_edges}
+        named |= {"features": self.features.shape[1], "classes": int(self.labels.max()) + 1}
+        return facts("LabelledGraph", named | {name: len(ids) for name, ids in self.splits.items()})
 
     def __repr__(self) -> str:
         width, classes = self.features.shape[1], int(self.labels.max()) + 1

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from .. import _core
 from ..core import parameters
 from ..core.cache_size import CacheSize
-from ..core.frames import pl
+from ..core.frames import Tabular, pl
 from ..core.inputs import train_of
 from ..core.option_groups import OptionObject
 from ..core.options import Options, RunOptions, run_options, with_options
@@ -45,7 +45,7 @@ from .sampling_plan import (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Traffic:
+class Traffic(Tabular):
     """The predicted traffic of a partition, from :func:`fastpart.predict_traffic`.
 
     Attributes
@@ -74,6 +74,10 @@ class Traffic:
     cache: float | str
     row_bytes: int | dict[str, int] | None
     types: pl.DataFrame | None = None
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return the table of the parts."""
+        return self.parts
 
     @property
     def rows(self) -> float:

@@ -113,4 +113,4 @@ def cluster(
             opened._source, max_volume=given["max_volume"], batch=given["batch"], options=run
         )
     opened._remember(result.graph.loops, result.graph.checksum)
-    return Clustering(method, given, result)
+    return Clustering(method, given, result, opened)

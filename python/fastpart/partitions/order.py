@@ -13,6 +13,7 @@ import numpy.typing as npt
 from .. import _core
 from ..core import parameters
 from ..core.calls import called_well
+from ..core.frames import Tabular, identified, pl
 from ..core.options import Options, RunOptions, run_options, with_options
 from ..core.parameters import StrPath
 from ..core.parsing import mapped
@@ -28,7 +29,7 @@ from .partitioners.refining import start_of
 Array = npt.NDArray[Any]
 
 
-class Ordering:
+class Ordering(Tabular):
     """A graph whose vertices are in another order, from :func:`fastpart.order`, and the way back.
 
     Attributes
@@ -56,6 +57,11 @@ class Ordering:
         named: dict[str, Any] = {"vertices": len(self.ids), "file": self.graph.path}
         named |= {"bytes per entry": self.bytes_per_entry, "before": self.bytes_per_entry_before}
         return facts("Ordering", named)
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return a frame of Polars with a row for each vertex of the given graph: its id, and its ``vertex`` here."""
+        vertex = self.restore(np.arange(len(self.ids)))
+        return identified(self._given._id_tables, len(self.ids)).with_columns(vertex=vertex)
 
     @overload
     def apply(self, values: VertexPartition) -> VertexPartition: ...

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from .. import _core
 from ..core import parameters
 from ..core.calls import called_well
+from ..core.frames import identified, pl
 from ..core.ids import IdTable
 from ..core.options import Options, with_options
 from ..core.protocols import Assignment, facts
@@ -475,6 +476,20 @@ class EdgePartition(Partition):
     _item = "record"
     _items = "records"
     _part = EdgePartData
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return a frame of Polars with a row for each record: the ids of ``source`` and ``target``, and its ``part``.
+
+        The ids are those of the tables of the user, else the numbers of the vertices. Without the graph, ``record``
+        counts the records.
+        """
+        part = pl.Series("part", self.assignment)
+        if self.graph is None:
+            return pl.DataFrame({"record": pl.Series(range(len(self)), dtype=pl.Int64), "part": part})
+        records = self.graph._source.block(0, len(self))
+        ids = identified(self.graph._id_tables, self.graph.num_vertices)["id"]
+        ends = [ids.gather(records[:, place]).alias(end) for place, end in enumerate(("source", "target"))]
+        return pl.DataFrame([*ends, part])
 
     @property
     def rf(self) -> float:

@@ -13,15 +13,17 @@ import numpy.typing as npt
 
 from .. import _core
 from ..core.calls import called_well
-from ..core.frames import pl
+from ..core.frames import Tabular, pl
 from ..core.parameters import StrPath
 from ..core.protocols import Assignment, facts, tables
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from ..graphs.graph import Graph
 
-class Evaluation:
+
+class Evaluation(Tabular):
     """The measures of one partition, from :func:`fastpart.evaluate`.
 
     Attributes
@@ -130,6 +132,10 @@ class Evaluation:
         )
         return tables(title, *(frame for frame in frames if frame is not None))
 
+    def to_frame(self) -> pl.DataFrame:
+        """Return the table of the parts."""
+        return self.parts
+
     def to_json(self) -> str:
         """Return ``{"summary": {...}, "parts": [...]}``. Undefined values are null.
 
@@ -209,6 +215,8 @@ class Clustering(Assignment):
         The parameters of :func:`fastpart.cluster`, defaults included.
     num_vertices, num_edges, loops, checksum
         These identify the graph.
+    graph : Graph or None
+        The graph. None after unpickling.
 
     Notes
     -----
@@ -217,9 +225,13 @@ class Clustering(Assignment):
     """
 
     _column = "cluster"
+    _forgotten = ("graph",)
+    graph: Graph | None = None
 
-    def __init__(self, method: str, given: Mapping[str, Any], result: _core.ClusterResult) -> None:
-        self.method = method
+    def __init__(
+        self, method: str, given: Mapping[str, Any], result: _core.ClusterResult, graph: Graph | None = None
+    ) -> None:
+        self.method, self.graph = method, graph
         self.parameters = dict(given)
         self.assignment: npt.NDArray[np.int32] = result.assignment
         self.sizes: npt.NDArray[np.int64] = result.sizes.astype(np.int64)

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import IO
+from typing import IO, Any
 
 from ..core.system import THIS_FILE, after_fork, exit_status, is_stopped, limits, require_processes, try_lock
 from .reporting import PARENT, PIPE
@@ -74,6 +74,38 @@ class Session:
         _remove(self.name, self._tmp)
         for lock in self._locks:
             os.close(lock)
+
+
+class HeldFolder:
+    """The folder of a session for what a result needs: it is removed with this object, and at the end of the process.
+
+    As a context it is removed by an error, and stays without one. A copy in another process holds nothing.
+
+    Attributes
+    ----------
+    path : pathlib.Path
+        The folder.
+    """
+
+    def __init__(self, tmp_dir: Path | None = None) -> None:
+        session = Session(tmp_dir)
+        self.path = session.folder
+        self.release = weakref.finalize(self, _remove_own, session, os.getpid())
+
+    def __enter__(self) -> HeldFolder:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, where: TracebackType | None) -> None:
+        if kind is not None:
+            self.release()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(None), ()
+
+
+def _remove_own(session: Session, owner: int) -> None:
+    if os.getpid() == owner:  # a fork has a copy of the object
+        session.remove()
 
 
 def remove_stale(tmp: Path | None = None) -> list[str]:

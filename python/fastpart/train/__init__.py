@@ -25,6 +25,7 @@ _MODULES = {
     "TrainedLinks": "methods.links.trained",
     "TrainedModel": "runs.trained",
     "compare": "comparing",
+    "nodes": "frames",
     "open": "opening",
     "ray": "on_ray",
 }

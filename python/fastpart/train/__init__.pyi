@@ -5,7 +5,7 @@ from typing import Any, Literal, Unpack
 import polars as pl
 
 from fastpart.core.options import Options
-from fastpart.core.parameters import CacheCriterion, RowsIo, StrPath
+from fastpart.core.parameters import CacheCriterion, Directedness, RowsIo, StrPath
 from fastpart.options import Batches, Data, Fetching, Learning, Network, Run
 from fastpart.partitions.partition import PartitionSource
 from fastpart.train import loggers as loggers
@@ -31,6 +31,7 @@ __all__ = [
     "embeddings",
     "full",
     "links",
+    "nodes",
     "open",
     "ray",
     "register",
@@ -65,6 +66,9 @@ def full(
     | Mapping[tuple[str, str, str], Sequence[int]]
     | None = None,
     target: str | None = None,
+    features: Any = None,
+    labels: Any = None,
+    splits: Any = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
@@ -104,6 +108,9 @@ def sampled(
     | Mapping[tuple[str, str, str], Sequence[int]]
     | None = None,
     target: str | None = None,
+    features: Any = None,
+    labels: Any = None,
+    splits: Any = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
@@ -155,6 +162,9 @@ def bytegnn(
     | Mapping[tuple[str, str, str], Sequence[int]]
     | None = None,
     target: str | None = None,
+    features: Any = None,
+    labels: Any = None,
+    splits: Any = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
@@ -210,6 +220,9 @@ def armada(
     | Mapping[tuple[str, str, str], Sequence[int]]
     | None = None,
     target: str | None = None,
+    features: Any = None,
+    labels: Any = None,
+    splits: Any = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
@@ -254,6 +267,9 @@ def distdgl(
     | Mapping[str, Sequence[int]]
     | Mapping[tuple[str, str, str], Sequence[int]]
     | None = None,
+    features: Any = None,
+    labels: Any = None,
+    splits: Any = None,
     out: StrPath | None = None,
     resume: bool = False,
     overwrite: bool = False,
@@ -296,6 +312,9 @@ def sdt(
     | Mapping[tuple[str, str, str], Sequence[int]]
     | None = None,
     target: str | None = None,
+    features: Any = None,
+    labels: Any = None,
+    splits: Any = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
@@ -332,6 +351,9 @@ def distgnn(
     metrics: Mapping[str, Any] | None = None,
     patience: int | None = None,
     seed: int = 0,
+    features: Any = None,
+    labels: Any = None,
+    splits: Any = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
@@ -368,6 +390,9 @@ def sancus(
     metrics: Mapping[str, Any] | None = None,
     patience: int | None = None,
     seed: int = 0,
+    features: Any = None,
+    labels: Any = None,
+    splits: Any = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
@@ -383,6 +408,7 @@ def sancus(
 def links(
     source: PartitionSource,
     *,
+    edge_splits: Any = None,
     relation: str | Sequence[str] | None = None,
     decoder: Literal["cosine", "dot", "mlp"] = "cosine",
     embeddings: int | None = None,
@@ -409,6 +435,9 @@ def links(
     | Mapping[str, Sequence[int]]
     | Mapping[tuple[str, str, str], Sequence[int]]
     | None = None,
+    features: Any = None,
+    labels: Any = None,
+    splits: Any = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
@@ -434,6 +463,8 @@ def links(
 def edges(
     source: PartitionSource,
     *,
+    edge_labels: Any = None,
+    edge_label_splits: Any = None,
     relation: str | None = None,
     ahead: int = 2,
     model: str | Callable[..., Any] = "graphsage",
@@ -458,6 +489,9 @@ def edges(
     | Mapping[str, Sequence[int]]
     | Mapping[tuple[str, str, str], Sequence[int]]
     | None = None,
+    features: Any = None,
+    labels: Any = None,
+    splits: Any = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
@@ -480,6 +514,7 @@ def edges(
 def embeddings(
     source: PartitionSource,
     *,
+    edge_splits: Any = None,
     width: int = 100,
     encoder: str | Callable[..., Any] | None = None,
     decoder: Literal["dot", "mlp", "distmult", "complex", "rotate"] = "distmult",
@@ -508,6 +543,7 @@ def embeddings(
     | Mapping[str, Sequence[int]]
     | Mapping[tuple[str, str, str], Sequence[int]]
     | None = None,
+    features: Any = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
@@ -528,6 +564,61 @@ def embeddings(
     run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedEmbeddings: ...
+def nodes(
+    edges: Any,
+    vertices: Any,
+    *,
+    label: str,
+    id: str | None = None,
+    features: Sequence[str | Mapping[str, Any]] | None = None,
+    split: str | Mapping[str, float] | None = None,
+    columns: Sequence[int | str] | None = None,
+    directedness: Directedness = "undirected",
+    missing: Literal["error", "drop", "add"] = "error",
+    k: int | None = None,
+    ahead: int = 2,
+    model: str | Callable[..., Any] = "graphsage",
+    hidden: int = 64,
+    layers: int = 2,
+    heads: int = 4,
+    dropout: float = 0.5,
+    loss: Callable[..., Any] | None = None,
+    optimizer: Callable[..., Any] | None = None,
+    scheduler: Callable[..., Any] | None = None,
+    clip: float | None = None,
+    lr: float = 0.01,
+    weight_decay: float = 0.0005,
+    precision: Literal["float32", "float64", "bfloat16"] = "float32",
+    epochs: int = 100,
+    eval_every: int = 1,
+    metrics: Mapping[str, Any] | None = None,
+    patience: int | None = 20,
+    seed: int = 0,
+    batch_size: int | None = None,
+    fanouts: Sequence[int]
+    | Mapping[str, Sequence[int]]
+    | Mapping[tuple[str, str, str], Sequence[int]]
+    | None = None,
+    device: Literal["cpu", "cuda"] = "cpu",
+    out: StrPath | None = None,
+    overwrite: bool = False,
+    on_epoch: Callable[[dict[str, Any]], object] | None = None,
+    callbacks: Sequence[Any] | None = None,
+    workers: int | None = None,
+    timeout: float = 1800.0,
+    scores: Literal["exact", "sampled", "none"] = "exact",
+    sampling: Literal["uniform", "labor"] = "uniform",
+    io: RowsIo | None = None,
+    cache: float | str | None = None,
+    cache_by: CacheCriterion = "access",
+    resident: int | str | None = None,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    fetching: Fetching | None = None,
+    run: Run | None = None,
+    **options: Unpack[Options],
+) -> TrainedModel: ...
 def compare(
     graph: Any,
     k: int,

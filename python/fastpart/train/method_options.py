@@ -179,6 +179,7 @@ def _relations(name: str, value: Any) -> tuple[str, ...] | None:
 class LinkOptions(TrainOptions, Temporal, InputRows, NegativeOptions):
     """The options of ``links``."""
 
+    edge_splits: Any = None
     together: ClassVar = {"fetching": "ahead"}
     relation: Annotated[tuple[str, ...] | None, Accepts(str | Sequence[str] | None, _relations)] = None
     decoder: PairDecoderName = "cosine"
@@ -201,6 +202,8 @@ class LinkOptions(TrainOptions, Temporal, InputRows, NegativeOptions):
 class EdgeOptions(TrainOptions, InputRows):
     """The options of ``edges``."""
 
+    edge_labels: Any = None
+    edge_label_splits: Any = None
     together: ClassVar = {"fetching": "ahead"}
     relation: Annotated[str | None, name_of_a("relation")] = None
     ahead: Annotated[int, Within(0, 2**10)] = 2
@@ -220,6 +223,7 @@ class EdgeOptions(TrainOptions, InputRows):
 class EmbeddingOptions(TrainOptions, InputRows, NegativeOptions):
     """The options of ``embeddings``."""
 
+    edge_splits: Any = None
     together: ClassVar = {"batches": "negatives", "fetching": "ahead"}
     width: Annotated[int, Within(1, 2**16)] = 100
     encoder: Annotated[ModelSource, model_source] | None = None

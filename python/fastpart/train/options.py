@@ -299,6 +299,40 @@ def _on_epoch(name: str, value: Any) -> OnEpoch | None:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DataOptions(OptionGroup):
+    """The data of a partition in memory.
+
+    Parameters
+    ----------
+    features, labels, splits
+        What a partition in memory is saved with, as :meth:`fastpart.VertexPartition.save` takes them. A partition
+        directory has its own, and takes none.
+    """
+
+    features: Any = None
+    labels: Any = None
+    splits: Any = None
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The data that the user passed, by the parameter of ``save``."""
+        given = {name: getattr(self, name, None) for name in DATA}
+        return {name: value for name, value in given.items() if value is not None}
+
+    @property
+    def without_data(self) -> Self:
+        """These options without the data, which are saved by then."""
+        return replace(self, **dict.fromkeys(self.data))
+
+
+PARTS, RUN, GRAPH = "parts", "run", "graph"
+"""Names in the folder that a result holds: the partition directory, the training, and the directory of the graph."""
+
+DATA = ("features", "labels", "splits", "edge_splits", "edge_labels", "edge_label_splits")
+"""Parameters with the data of a partition in memory. Each method has those that it reads."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class KeptOptions(OptionGroup):
     """Where a training is kept, and who runs it.
 
@@ -340,7 +374,7 @@ class KeptOptions(OptionGroup):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainOptions(Options, KeptOptions, RunOptions):
+class TrainOptions(Options, DataOptions, KeptOptions, RunOptions):
     """The options of all methods.
 
     Parameters

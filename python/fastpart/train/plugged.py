@@ -14,18 +14,22 @@ import errno
 import importlib
 import importlib.util
 import io
+import math
 import os
 import pickle
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
+from html import escape
 from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
 from ..core.parameters import meant, shown
+from ..core.protocols import MOST_COLUMNS, html_table
 from ..errors import FastpartError, MemoryBudgetError, ParameterError
 
 
@@ -221,6 +225,55 @@ def import_path(model: ModelSource) -> str:
             f"model: other processes cannot import {what}. Define it at the top level of a module or file"
         )
     return f"{module}:{name}"
+
+
+class EpochTable:
+    """The epochs of a training in a notebook, with a new row for each. The scores follow in the end."""
+
+    def __init__(self, epochs: int) -> None:
+        self._most = epochs
+        self._handle: Any = None
+        self._rows: list[Mapping[str, Any]] = []
+        self._end = ""
+        self._drawn = -math.inf
+
+    def on_epoch(self, row: Mapping[str, Any]) -> None:
+        """Show a row, unless the last one was shown just now."""
+        scores = [name for name in row if name.startswith("val_")]
+        self._rows.append({name: row[name] for name in ("epoch", "loss", *scores, "seconds") if name in row})
+        if time.monotonic() - self._drawn >= _DRAWN_EVERY:
+            self._draw()
+
+    def on_end(self, trained: Any) -> None:
+        """Show the last rows, and the scores."""
+        self._end = repr(trained).strip("<>")
+        self._draw()
+
+    def _draw(self) -> None:
+        if self._handle is None:
+            self._handle = importlib.import_module("IPython.display").display(self, display_id=True)
+        else:
+            self._handle.update(self)
+        self._drawn = time.monotonic()
+
+    @property
+    def _title(self) -> str:
+        return self._end or f"epoch {len(self._rows)} of at most {self._most}"
+
+    def _repr_html_(self) -> str:
+        columns = list(self._rows[-1])[:MOST_COLUMNS] if self._rows else []
+        rows = [[row.get(name) for name in columns] for row in self._rows[-_LAST:]]
+        return f"<div><p>{escape(self._title)}</p>{html_table(columns, rows)}</div>"
+
+    def __repr__(self) -> str:
+        return self._title
+
+
+_LAST = 10
+"""Rows of a table of epochs."""
+
+_DRAWN_EVERY = 0.2
+"""Seconds between two times at which a notebook draws a table."""
 
 
 def in_notebook(model: object) -> bool:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 from ..core.calls import called_well
+from ..core.notes import Bar, is_notebook
 from ..core.options import taking
-from ..core.parameters import Of, choice
-from ..errors import ParameterError
+from ..core.parameters import Of, choice, shown
+from ..errors import ParameterError, arg, code
+from ..partitions.partition import Partition
 from ..runtime.environment import found
-from .options import TrainOptions, methods_of
-from .plugged import import_torch, refuse_nested
+from ..runtime.launch import HeldFolder
+from .options import PARTS, RUN, TrainOptions, methods_of
+from .plugged import EpochTable, import_torch, refuse_nested
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -93,15 +97,63 @@ class Method:
         return cast(Function, self.function)
 
     def train(self, source: Any, options: TrainOptions) -> Any:
-        """Train over a partition directory, and return the result."""
+        """Train over a partition directory or a partition in memory, and return the result."""
         refuse_nested()
         import_torch()
-        trained = loaded(self.driver)(self, source, options).train()
+        told = with_epochs(options)
+        if isinstance(source, HeldFolder):
+            trained = self._train_held(source, told)
+        elif isinstance(source, Partition) and source.folder is None:
+            trained = self._train_held(self._saved(source, options), told.without_data)
+        elif options.data:
+            name = next(iter(options.data))
+            raise ParameterError(f"{name}: the partition is in a directory, which has its own. Leave it out")
+        else:
+            trained = loaded(self.driver)(self, source, told).train()
         ranks = found()
         if ranks is None or ranks.rank == 0:
-            for end in methods_of(options.callbacks, "on_end"):
+            for end in methods_of(told.callbacks, "on_end"):
                 end(trained)
         return trained
+
+    def _saved(self, partition: Partition, options: TrainOptions) -> HeldFolder:
+        """Save a partition in memory with its data to a temporary folder."""
+        if found() is not None:
+            raise ParameterError(
+                f"source: the partition is in memory, where other processes do not see it. {_SAVE}"
+            )
+        if partition.graph is None:
+            raise ParameterError(
+                "source: the partition does not know its graph. Set `p.graph` to the graph, or save the partition with "
+                f"{arg('graph')} and pass the directory"
+            )
+        with HeldFolder(options.tmp_dir) as held:
+            partition.save(held.path / PARTS, **options.data, **vars(options.run))
+            return held
+
+    def _train_held(self, held: HeldFolder, options: TrainOptions) -> Any:
+        """Train over the parts in a held folder, and return the result, which holds it."""
+        if options.out is None:
+            options = replace(options, out=held.path / RUN)
+        parts = held.path / PARTS
+        with held:
+            try:
+                trained = loaded(self.driver)(self, parts, options).train()
+            except ParameterError as error:  # it is about a directory that the user does not know
+                text = str(error).replace(str(shown(parts)), "the partition")
+                text = re.sub(r"Save the partition with p\.save\(DIR, (.*)\)", r"Pass \1", text)
+                raise ParameterError(text) from None
+        return replace(trained, _held=held)
+
+
+_SAVE = f"Save it with {code('p.save(DIR, features=..., labels=..., splits=...)', '-o DIR')}, and pass DIR"
+
+
+def with_epochs(options: TrainOptions) -> TrainOptions:
+    """Return the options of a training that shows its epochs in a notebook, where it would have had a bar."""
+    if not (isinstance(options.progress, Bar) and is_notebook()):
+        return options
+    return replace(options, progress=None, callbacks=[*(options.callbacks or ()), EpochTable(options.epochs)])
 
 
 _REGISTERED: dict[str, Method] = {}

@@ -56,12 +56,13 @@ class Column(Entry, kw_only=True, frozen=True):
 
 
 class Rates(Entry, kw_only=True, frozen=True):
-    """A split by shares: the earliest rows are for training, or a random choice."""
+    """A split by shares: the earliest rows are for training, or a random choice that depends on the seed."""
 
     by: Literal["time", "random"]
     train: Share
     val: Share = 0.0
     test: Share = 0.0
+    seed: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] = 0
 
 
 class Key(Entry, kw_only=True, frozen=True):

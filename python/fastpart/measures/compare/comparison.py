@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ...core import parameters
 from ...core.calls import called_well
-from ...core.frames import pl
+from ...core.frames import Tabular, pl
 from ...core.parameters import PICTURES, TABLES, Of, StrPath, meant, shown
 from ...core.parsing import Count, json_object
 from ...errors import FastpartError, GraphFormatError, ParameterError
@@ -44,7 +44,7 @@ FILES = (".json", *TABLES, ".bib", *REPORTS)
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(Tabular):
     """A comparison of partitions, from :func:`fastpart.compare` or :func:`fastpart.open_comparison`.
 
     Attributes
@@ -252,6 +252,10 @@ class Comparison:
         return comparison_text(self)
 
     __repr__ = __str__
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return the summary."""
+        return self.summary
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Comparison):

@@ -34,7 +34,7 @@ def bytegnn(source: PartitionSource, options: ByteGNNOptions) -> TrainedModel:
 
     Parameters
     ----------
-    source : path
+    source : path or partition
         A partition directory of vertices, saved with ``graph=``, ``features=``, ``labels=`` and ``splits=``.
     ahead : int
         Rows of parts of other workers come for so many batches at a time. How many batches are made ahead is up to the

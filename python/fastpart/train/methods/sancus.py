@@ -35,7 +35,7 @@ def sancus(source: PartitionSource, options: SancusOptions) -> TrainedModel:
 
     Parameters
     ----------
-    source : path
+    source : path or partition
         A partition directory of vertices, saved with ``graph=``, ``features=``, ``labels=`` and ``splits=``.
     max_age : int, optional
         Largest age of a copy, in epochs (the paper's eps_a). Parts are broadcast at different times. So copies have

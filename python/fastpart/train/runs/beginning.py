@@ -14,13 +14,25 @@ from ...core.parsing import damaged
 from ..learning.trainable import Make
 from ..models import build
 from ..models.scores import Task
-from ..options import TrainOptions
+from ..options import DATA, TrainOptions
 from ..plugged import MODELS, PLUGGED
 from .identity import refuse_difference
 from .run_folder import CHECKPOINT, MARKER, RunFolder, refuse_other_shapes, weights_in
 
 NOT_KEPT = frozenset(
-    {"source", "out", "resume", "overwrite", "model", "progress", "on_epoch", "callbacks", "trace", *PLUGGED}
+    {
+        "source",
+        "out",
+        "resume",
+        "overwrite",
+        "model",
+        "progress",
+        "on_epoch",
+        "callbacks",
+        "trace",
+        *DATA,
+        *PLUGGED,
+    }
 )
 """Arguments of this call only: objects, and those that :meth:`.TrainedModel.resume` sets itself."""
 

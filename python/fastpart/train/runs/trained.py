@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,29 +11,37 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack, overload
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+import torch
 from torch import Tensor, nn
 
 from ...core import parameters
 from ...core.calls import called_well
+from ...core.frames import Tabular, identified
+from ...core.ids import of_name
 from ...core.options import Options as CallOptions
 from ...core.options import RunOptions, run_options, with_options
-from ...core.outputs import owning
+from ...core.outputs import Owner, new_folder, owning
 from ...core.parameters import StrPath, shown
 from ...core.parsing import mapped
+from ...core.protocols import facts
 from ...errors import ParameterError, arg
 from ...graphs.graph import Graph
 from ...graphs.graph_directory import GraphDirectory
-from ...partitions.partition import PartitionSource
+from ...partitions.partition import PartitionSource, VertexPartition, directory_of
+from ...partitions.types import range_of_type
+from ...runtime.launch import HeldFolder
+from ...store import open_partition
 from ...store.restoring import SUFFIXES
 from ...store.restoring import restore as write_restored
 from ..learned_rows import EMBEDDINGS, written
 from ..models import build
 from ..models.scores import Task
-from ..options import Options
+from ..options import GRAPH, PARTS, RUN, Options
 from ..ranks import torch_threads
 from ..registry import of
 from .history import History
-from .predicting import PREDICTED, Predicted, predictions, scratch
+from .predicting import PREDICTED, Predicted, answers_of, predictions, scratch
+from .run_folder import RunFolder
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,7 +60,7 @@ _SHOWN = 10
 
 
 @dataclass(frozen=True)
-class TrainedModel:
+class TrainedModel(Tabular):
     """A trained model with the history of its training.
 
     Attributes
@@ -106,6 +115,7 @@ class TrainedModel:
     out: Path | None
     _may_change: Mapping[str, Any] = field(default_factory=dict, repr=False)
     learned: Mapping[str, npt.NDArray[Any]] | None = None
+    _held: HeldFolder | None = field(default=None, repr=False, compare=False)
 
     _predicted: ClassVar[tuple[Predicted, ...]] = PREDICTED
     """Outputs that it can predict. The first one is the default."""
@@ -123,6 +133,49 @@ class TrainedModel:
         """
         rows = self.summary.get("per_worker")
         return None if rows is None else pl.DataFrame(rows)
+
+    @property
+    def folder(self) -> Path | None:
+        """The temporary folder with ``parts`` and ``run``, and ``graph`` if that was made of frames.
+
+        It is there after a training over frames or over a partition in memory, and is removed with this object.
+        :meth:`save` keeps it.
+        """
+        return None if self._held is None else self._held.path
+
+    @called_well
+    def save(self, out: StrPath) -> Self:
+        """Keep the :attr:`folder` of this training under another name.
+
+        Parameters
+        ----------
+        out : path
+            The new folder. Its parent must exist.
+
+        Returns
+        -------
+        TrainedModel
+            This result, of the new folder. ``fastpart.train.open(out / "run")`` opens it again, and
+            ``fastpart.open_partition(out / "parts")`` the partition.
+
+        Raises
+        ------
+        ParameterError
+            The training was over a partition directory of yours, whose ``out`` keeps it. Or ``out`` is no new or
+            empty folder.
+        """
+        if self.folder is None:
+            raise ParameterError(
+                f"save: there is no temporary folder. A training over a partition directory is kept by {arg('out')}"
+            )
+        target = parameters.in_folder(parameters.path("out", out)).absolute()
+        moved = {**self._may_change, "source": str(target / PARTS)}
+        with Owner(target), new_folder(target) as inside:
+            shutil.copytree(self.folder, inside, dirs_exist_ok=True)
+            own = self.out is not None and self.out.is_relative_to(self.folder)
+            if own:
+                RunFolder(inside / RUN).update(may_change=moved)
+        return replace(self, out=target / RUN if own else self.out, _may_change=moved, _held=None)
 
     @classmethod
     def _of_history(cls, task: Task, history: History, summary: dict[str, Any]) -> TrainedModel:
@@ -182,11 +235,11 @@ class TrainedModel:
         given = {**self._may_change.get("arguments", {}), **self.options.objects, **changed}
         if epochs is not None:
             given["epochs"] = epochs
-        directory = self._may_change["source"] if source is None else source
+        directory = self._trained_over if source is None else source
         kept = "model" in given or "model" in of(self.method).without
         model = {} if kept else {"model": self.options.model}
         trained: Self = of(self.method).function(directory, **model, **given, out=self.out, resume=True)
-        return trained
+        return replace(trained, _held=self._held)
 
     @overload
     def predict(
@@ -334,6 +387,78 @@ class TrainedModel:
             column = "prediction" if wanted == "classes" and self.task.regression else _COLUMNS[wanted]
             return write_restored(rows, target, graph=directory.path, column=column, **of)
 
+    @with_options
+    def to_frame(
+        self,
+        source: PartitionSource | None = None,
+        *,
+        graph: StrPath | Graph | None = None,
+        **options: Unpack[CallOptions],
+    ) -> pl.DataFrame:
+        """Return a frame of Polars with a prediction for each vertex, beside its id in the tables of the user.
+
+        Parameters
+        ----------
+        source : path, optional
+            The partition directory, as for :meth:`predict`. Default: the one that the model was trained over.
+        graph : path or Graph, optional
+            The graph directory with the names of the classes. Default: the one that :func:`fastpart.train.nodes` made.
+        threads, tmp_dir, progress, memory_limit
+            As in :class:`fastpart.Options`.
+
+        Returns
+        -------
+        polars.DataFrame
+            The columns are ``id``, ``class`` (the name of the class is in ``label``, if it is known), its
+            ``probability``, by softmax, and ``part``. For several classes at once both are arrays with a number
+            for each class. A regression has ``prediction`` in their place, and a link predictor ``embedding``.
+            Without ids of the user, ``id`` has the numbers of the vertices.
+
+        Raises
+        ------
+        ParameterError
+            The model predicts edges, or the partition directory is gone.
+        """
+        if self._of != "vertices":
+            raise ParameterError("to_frame: the model predicts edges. Call predict(source, restore=graph)")
+        partition = open_partition(directory_of(self._trained_over if source is None else source))
+        target, tables = self.task.target, partition._id_tables
+        rows = range(int((partition.manifest or {})["n"]))
+        if target and isinstance(partition, VertexPartition):
+            rows = range_of_type(partition, target)
+        columns = self._columns(self.predict(partition, outputs=self._basis, **options))
+        if graph is None and self.folder is not None and (self.folder / GRAPH).exists():
+            graph = self.folder / GRAPH
+        if graph is not None and columns.keys() == {"class", "probability"}:
+            named = write_restored(columns["class"], graph=graph, column="class", of_type=target or None)
+            columns = {**named.drop("id").to_dict(), **columns}
+        if isinstance(partition, VertexPartition):
+            columns["part"] = partition.assignment[rows.start : rows.stop]
+        return identified(of_name(tables, target) if target else tables, len(rows)).with_columns(**columns)
+
+    @property
+    def _basis(self) -> Predicted:
+        """The outputs that tables are made of."""
+        return "logits" if "logits" in self._predicted else "embeddings"
+
+    def _columns(self, outputs: npt.NDArray[Any]) -> dict[str, Any]:
+        """Return the columns of a table, given the outputs of all vertices."""
+        if self._basis == "embeddings":
+            return {"embedding": outputs}
+        logits = torch.from_numpy(np.array(outputs))
+        found = answers_of(logits, self.task.defined(logits), self.task)
+        if self.task.regression:
+            return {"prediction": found}
+        chances = logits.sigmoid() if self.task.multilabel else logits.softmax(1).amax(1)
+        return {"class": found, "probability": chances.numpy()}
+
+    @property
+    def _trained_over(self) -> Path:
+        """The partition directory that the model was trained over. It may have moved with the training."""
+        noted = Path(self._may_change["source"])
+        beside = noted if self.out is None else self.out.parent / noted.name
+        return beside if not noted.exists() and beside.exists() else noted
+
     def _restored(self, directory: GraphDirectory) -> dict[str, Any]:
         """Return which type or relation of a graph directory predictions are of."""
         if self._of != "edges":
@@ -394,6 +519,13 @@ class TrainedModel:
         from ...report.trainings import plot_history
 
         return plot_history(self.history, self.summary["best_epoch"], out)
+
+    def _repr_html_(self) -> str:
+        known = {
+            name: each for name, each in self.summary.items() if each is not None and name != "per_worker"
+        }
+        said = {name: _shown(each) if isinstance(each, dict) else each for name, each in known.items()}
+        return facts(type(self).__name__, said | ({"folder": self.folder} if self.folder else {}))
 
     def __repr__(self) -> str:
         summary = self.summary

@@ -270,7 +270,7 @@ class Columns(ABC):
         if self._split.by == "time":
             split_by_time(states, arrays["times"], chosen, self._bounds)
         else:
-            split_at_random(states, chosen, self._bounds)
+            split_at_random(states, chosen, self._bounds, self._split.seed)
         return states
 
     def _describe(self, surveys: Sequence[Survey], arrays: dict[str, Array]) -> dict[str, Any]:

@@ -94,12 +94,14 @@ def bounds_of(where: str, rates: Rates) -> tuple[float, ...]:
     return tuple(bounds.tolist())
 
 
-def split_at_random(states: States, chosen: Callable[[slice], Array], bounds: Sequence[float]) -> None:
+def split_at_random(
+    states: States, chosen: Callable[[slice], Array], bounds: Sequence[float], seed: int
+) -> None:
     """Put each chosen vertex or record in a split, by a hash of its number. The shares are met up to chance."""
     limits = np.array([min(math.ceil(bound * 2.0**64), 2**64 - 1) for bound in bounds], np.uint64)
     for rows in _blocks(len(states)):
         vertices = np.arange(rows.start, rows.stop, dtype=np.uint64)
-        split = np.searchsorted(limits, hashed(vertices, 1, 0)[:, 0], side="right")
+        split = np.searchsorted(limits, hashed(vertices, 1, seed)[:, 0], side="right")
         states[rows] = np.where(chosen(rows) & (split < len(SPLITS)), 2 + split, states[rows])
 
 

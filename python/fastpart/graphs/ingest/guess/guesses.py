@@ -163,7 +163,7 @@ def _time(table: Look, rest: list[str]) -> list[str]:
 
 def _features(table: Look, rest: list[str]) -> list[str]:
     """Return the line of the features, or a line for each if one needs more than its name."""
-    found = {each: feature for each in rest if (feature := _feature(table, each)) is not None}
+    found = {each: feature for each in rest if (feature := feature_of(table, each)) is not None}
     for each in found:
         rest.remove(each)
     plain = [each for each, (more, note) in found.items() if not more and not note]
@@ -175,13 +175,17 @@ def _features(table: Look, rest: list[str]) -> list[str]:
     lines = [_line(f"      - {quoted(each)}", "numbers") for each in plain]
     for each, (more, note) in found.items():
         if more or note:
-            told = f"{{column: {quoted(each)}, {more}}}" if more else quoted(each)
+            keys = "".join(
+                f", {key}: {quoted(value) if isinstance(value, str) else json.dumps(value)}"
+                for key, value in more.items()
+            )
+            told = f"{{column: {quoted(each)}{keys}}}" if more else quoted(each)
             lines.append(_line(f"      - {told}", note))
     return ["    features:", *lines]
 
 
-def _feature(table: Look, column: str) -> tuple[str, str] | None:
-    """Return what a feature needs beside its name, and a comment. None for a column that is none."""
+def feature_of(table: Look, column: str) -> tuple[dict[str, Any], str] | None:
+    """Return the keys that a feature needs beside its name, and a comment. None for a column that is none."""
     kind, missing = table.kinds[column], table.missing(column)
     if _NO_FEATURE.search(column) or _MASK.match(column) or IDENTIFIER.search(column):
         return None
@@ -189,15 +193,15 @@ def _feature(table: Look, column: str) -> tuple[str, str] | None:
         return None
     lacking = f"? {missing:,} of {len(table.rows):,} rows lack it" if missing else ""
     if kind in ("number", "vector"):
-        return ("fill: 0" if missing else ""), lacking
+        return ({"fill": 0} if missing else {}), lacking
     few = table.few(column) if kind in ("int", "text", "texts") else 0
     if kind == "int":
         note = f"? or as: onehot, of {few} values" if few > 2 else "whole numbers"
-        return ("fill: 0" if missing else ""), lacking or note
+        return ({"fill": 0} if missing else {}), lacking or note
     if few > 1:
-        return "as: onehot" + (", fill: unknown" if missing else ""), lacking or f"{few} values"
+        return {"as": "onehot", **({"fill": "unknown"} if missing else {})}, lacking or f"{few} values"
     if kind == "time" and not missing:
-        return "as: days, standardise: true", "a date"
+        return {"as": "days", "standardise": True}, "a date"
     return None
 
 

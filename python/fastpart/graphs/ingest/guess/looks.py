@@ -207,6 +207,12 @@ def _look_at(name: str, files: str, found: list[Found]) -> Look:
     return Look(name, files, found, format, rows, kinds, source.text, notes)
 
 
+def look_at_frame(name: str, rows: pl.DataFrame) -> Look:
+    """Return how a frame looks like, by all of its rows."""
+    kinds = {column.name: _kind(column.dtype) for column in rows.get_columns()}
+    return Look(name, name, [], None, rows, kinds, False)
+
+
 def _format(found: Found, notes: list[str]) -> Format | None:
     """Return how a text file is written, where it is not as its suffix says."""
     suffix = os.path.splitext(re.sub(r"\.(gz|zst|bz2|xz)$", "", found.path.lower()))[1]

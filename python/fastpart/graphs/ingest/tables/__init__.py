@@ -178,7 +178,7 @@ def open_table(
     before_polars_threads(name)
     if isinstance(files, ComputedTable):
         return TableReader([files.file()])
-    if hasattr(files, "collect_batches") or hasattr(files, "__arrow_c_stream__"):
+    if any(hasattr(files, each) for each in ("collect_batches", "__arrow_c_stream__", "iloc")):
         return TableReader([frame_file(name, files)])
     found = find(name, files, root)
     if any(URL.match(each.path) for each in found):

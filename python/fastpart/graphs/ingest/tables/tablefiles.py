@@ -19,6 +19,7 @@ from ....core.folders import below
 from ....core.frames import pl
 from ....core.parameters import one_line, regular, shown
 from ....core.system import state_of
+from ....core.vertex_tables import table_of
 from ....errors import FastpartError, GraphFormatError
 from ..schema import Format
 from .formats import Source, source_of
@@ -271,7 +272,8 @@ def frame_file(name: str, frame: Any) -> TableFile:
             dtypes = dict(frame.collect_schema())
             rows = int(frame.select(pl.len()).collect(engine="streaming").item())
         return TableFile(path, 0, _digest(frame.explain()), rows, dtypes, source)
-    held = frame if isinstance(frame, pl.DataFrame) else pl.DataFrame(frame)
+    table = table_of(name, frame)  # which needs no pyarrow for a frame of pandas
+    held = pl.DataFrame(frame) if table is None else table.frame
     source = Source("a data frame", held.lazy, watched=False)
     size = int(held.estimated_size())
     return TableFile(path, size, _content(held), len(held), dict(held.schema), source)

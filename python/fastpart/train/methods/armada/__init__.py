@@ -34,7 +34,7 @@ def armada(source: PartitionSource, options: ArmadaOptions) -> TrainedModel:
 
     Parameters
     ----------
-    source : path
+    source : path or partition
         A partition directory of vertices, saved with ``graph=``, ``features=``, ``labels=`` and ``splits=``.
     batch_workers : int
         Processes that make batches.

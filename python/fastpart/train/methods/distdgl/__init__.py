@@ -36,7 +36,7 @@ def distdgl(source: PartitionSource, options: DistDGLOptions) -> TrainedModel:
 
     Parameters
     ----------
-    source : path
+    source : path or partition
         A partition directory of vertices, saved with ``graph=``, ``features=``, ``labels=`` and ``splits=``, or the
         JSON file that :func:`fastpart.export.dgl` wrote for one.
     trainers_per_part : int

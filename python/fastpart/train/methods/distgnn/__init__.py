@@ -36,7 +36,7 @@ def distgnn(source: PartitionSource, options: DistGNNOptions) -> TrainedModel:
 
     Parameters
     ----------
-    source : path
+    source : path or partition
         A partition directory of edges, saved with ``graph=``, ``features=``, ``labels=`` and ``splits=``.
     delay : int
         0: every layer waits for the totals (cd-0 in the paper). r > 0, at most 1,000: one r-th of the vertices takes

@@ -26,6 +26,8 @@ METHOD = Method(
         "plan": "a plan is of batches of vertices",
         "loss": "pass objective",
         "metrics": "its scores are MRR and Hits@k",
+        "labels": "facts are edges, which edge_splits deals out",
+        "splits": "facts are edges, which edge_splits deals out",
     },
     compared=False,
 )
@@ -46,9 +48,11 @@ def embeddings(source: PartitionSource, options: EmbeddingOptions) -> TrainedEmb
 
     Parameters
     ----------
-    source : path
+    source : path or partition
         A partition directory of vertices, saved with ``graph=`` and ``edge_splits=``. A graph without types counts as
         one of a single relation.
+    edge_splits
+        For a partition in memory, as ``features``.
     width : int
         Numbers in a learned row of a vertex. With an encoder the rows have the width ``hidden``.
     encoder : str, callable or torch.nn.Module, optional

@@ -34,7 +34,7 @@ def full(source: PartitionSource, options: TrainOptions) -> TrainedModel:
 
     Parameters
     ----------
-    source : path
+    source : path or partition
         A partition directory of vertices or of edges, saved with ``graph=``, ``features=``, ``labels=`` and
         ``splits=``. The result does not depend on the parts. In a graph with types all types need features.
     batch_size

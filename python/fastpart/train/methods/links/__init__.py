@@ -40,7 +40,7 @@ def links(source: PartitionSource, options: LinkOptions) -> TrainedLinks:
 
     Parameters
     ----------
-    source : path
+    source : path or partition
         A partition directory of vertices, saved with ``graph=`` and ``edge_splits=``. It needs no labels, and no
         features if ``embeddings`` is given, or if it is of a graph with types.
     relation : str or sequence of str, optional
@@ -64,6 +64,8 @@ def links(source: PartitionSource, options: LinkOptions) -> TrainedLinks:
         there are no more.
     ahead : int
         Batches that are made ahead of their use.
+    edge_splits
+        For a partition in memory, as ``features``.
     hidden
         The rows of the encoder have this width, too.
     batch_size

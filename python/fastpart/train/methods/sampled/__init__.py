@@ -32,7 +32,7 @@ def sampled(source: PartitionSource, options: SampledOptions) -> TrainedModel:
 
     Parameters
     ----------
-    source : path
+    source : path or partition
         A partition directory of vertices, saved with ``graph=``, ``features=``, ``labels=`` and ``splits=``.
     ahead : int
         Batches that are made ahead of their use. Rows of parts of other workers come for so many batches at a time.

@@ -29,7 +29,7 @@ def sdt(source: PartitionSource, options: SDTOptions) -> TrainedModel:
 
     Parameters
     ----------
-    source : path
+    source : path or partition
         A partition directory of vertices, saved with ``graph=``, ``features=``, ``labels=`` and ``splits=``. Features
         of the halo are read from the other parts unless the directory was saved with ``halo_features=True``. If the
         graph has types, all of them need features, and ``parts`` and ``batch_size`` are left out.
