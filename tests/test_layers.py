@@ -141,7 +141,7 @@ local_graph, trainable
 learner
 """,
     "train.runs": """
-identity, predicting
+baselines, identity, predicting
 run_folder
 beginning, history
 trained

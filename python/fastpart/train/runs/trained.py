@@ -31,6 +31,7 @@ from ..models.scores import Task
 from ..options import Options
 from ..ranks import torch_threads
 from ..registry import of
+from .baselines import told
 from .history import History
 from .predicting import PREDICTED, Predicted, predictions, scratch
 
@@ -435,6 +436,8 @@ def result_of(trained: TrainedModel) -> str:
 
     known = {name: value for name, value in trained.summary.items() if value is not None}
     known.pop("per_worker", None)
+    if "baselines" in known:
+        known["baselines"] = told(trained.task, trained.summary)
     lines = [f"{name:18} {_shown(value)}" for name, value in known.items()]
     workers = [] if trained.workers is None else [table(trained.workers), ""]
     return "\n".join([*workers, *lines])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
+
 from ....core import parameters
 from ....core.outputs import owning
 from ....errors import ParameterError
@@ -18,6 +21,7 @@ from ...method_options import DistDGLOptions
 from ...models import NEIGHBOUR, sampling_of
 from ...plugged.libraries import import_dgl
 from ...registry import Method
+from ...runs.baselines import baselines_of
 from ...runs.beginning import begin
 from ...runs.history import History
 from ...runs.identity import must_agree
@@ -63,9 +67,15 @@ class Driver:
                 plan.start(group, history, resume)
                 undefined = Undefined(dataset, options.model)
                 report = watched(undefined.watched(options.report), None, remedy_of(dataset))
+                start = time.perf_counter()
                 trained = follow(group, history, report)
                 undefined.end(trained.summary)
-                return trained
+                if dataset is None or not options.baselines:  # an earlier export tells of no vertices here
+                    return trained
+                seconds = time.perf_counter() - start
+                found = baselines_of(dataset, options, trained.summary, group.folder, seconds)
+                folder.update(summary={**trained.summary, "baselines": found})
+                return replace(trained, summary={**trained.summary, "baselines": found})
 
     def _machines(self, graph: Export, group: Supervisor) -> Machines:
         if self._options.ip_config is None:
