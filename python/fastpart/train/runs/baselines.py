@@ -5,9 +5,9 @@
   mean of the labels of its in-neighbours, and training vertices keep theirs.
 - ``without_edges`` uses the features, but no edges: a perceptron with as many layers as the network.
 
-All three learn from the labels of training items. Labels of validation items choose the best step of the perceptron, as
-they choose the best epoch of the training. Labels of test items are only compared with predictions. Items are taken in
-the order of their ids, so that results do not depend on parts and workers.
+All three learn from the labels of training items only. Labels of validation items choose the best step of the
+perceptron, as they choose the best epoch of a training. Labels of test items are only compared with predictions. Items
+are taken in the order of their ids, so that results do not depend on parts and workers.
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ SHARE = 0.05
 """Most of the time of the training that baselines may take together."""
 
 SECONDS = 1.0
-"""They may take so long after a training of any length."""
+"""Each may take so long after a training of any length."""
 
 ROUNDS = 10
 """Rounds of label propagation."""
 
-STEPS = 100
+STEPS = 200
 """Steps of the perceptron."""
 
-SCORED_EVERY = 10
+SCORED_EVERY = 20
 """Steps of the perceptron from one validation to the next."""
 
-_ROWS, _PRODUCTS = 1 << 13, 1 << 26
-"""Most rows of a step, and most products of rows and weights."""
+_PRODUCTS = 1 << 25
+"""Most products of rows and weights in a step."""
 
 _EDGE_BYTES = 40
 """Bytes of an edge of a graph that is put together in memory."""
@@ -174,14 +174,16 @@ def baselines_of(
         return {
             "version": VERSION,
             "scores": {},
-            "left_out": dict.fromkeys(_BASELINES, reason),
+            "left_out": dict.fromkeys(BASELINES, reason),
             "verdict": None,
         }
-    with torch_settings(options.threads, options.seed), TemporaryDirectory(dir=folder) as scratch:
-        for name, measure in _BASELINES.items():
-            deadline = Deadline(max(SHARE * seconds, SECONDS) / 2)
+    items = None
+    with torch_settings(1, options.seed), TemporaryDirectory(dir=folder) as scratch:
+        for name, measure in BASELINES.items():
+            deadline = Deadline(max(SHARE / 2 * seconds, SECONDS))
             try:
-                scores[name] = _scores(task, measure(Items(dataset), options, Path(scratch), deadline))
+                items = items or Items(dataset)
+                scores[name] = _scores(task, measure(items, options, Path(scratch), deadline))
             except (
                 LeftOutError,
                 FastpartError,
@@ -194,7 +196,7 @@ def baselines_of(
         "version": VERSION,
         "scores": scores,
         "left_out": left_out,
-        "verdict": _verdict(task, summary, scores, count),
+        "verdict": verdict(task, summary, scores, count),
     }
 
 
@@ -222,9 +224,9 @@ def _logits(task: Task, means: Tensor) -> Tensor:
 
 
 def _prior(items: Items) -> Tensor:
-    """Return the mean of the encoded labels of the training items. Float64 sums are the same for any parts."""
+    """Return the mean of the encoded labels of the training items."""
     labels = torch.cat(items.labels["train"])
-    if labels.is_floating_point():
+    if labels.is_floating_point():  # in an order that does not depend on parts
         return labels.sort(0).values.double().mean(0).float()
     return torch.bincount(labels, minlength=items.dataset.task.classes).float() / len(labels)
 
@@ -256,7 +258,11 @@ def _label_propagation(items: Items, options: TrainOptions, folder: Path, deadli
     width = task.classes + 1
     if not has_space(folder, 8 * width * n):
         raise LeftOutError("the folder for temporary files has too little space")
-    topology, block = dataset.topology, max(piece(8 * width), 1)
+    topology, block, threads = (
+        dataset.topology,
+        max(piece(8 * width), 1),
+        options.threads or _core.default_threads(),
+    )
     starts = topology.starts.tolist()
     bounds = [
         (part, first, min(first + block, stop))
@@ -287,7 +293,7 @@ def _label_propagation(items: Items, options: TrainOptions, folder: Path, deadli
         for part, first, stop in bounds:
             means = np.zeros((stop - first, width), np.float32)
             if number:
-                means = before.means(np.arange(first, stop, dtype=np.uint32), torch.get_num_threads())
+                means = before.means(np.arange(first, stop, dtype=np.uint32), threads)
                 deadline.check((number - 1) * n + stop, ROUNDS * n)
             known = slice(*np.searchsorted(fixed, (first, stop)))
             means[fixed[known] - first] = given[known]
@@ -315,31 +321,36 @@ def _table(file: Path, count: int, width: int) -> npt.NDArray[np.float32]:
 def _without_edges(items: Items, options: TrainOptions, folder: Path, deadline: Deadline) -> Predict:
     """Train a perceptron on the features of training items, and take its step with the best validation loss."""
     task = items.dataset.task
-    x, labels = items.sample("train", _ROWS, options.seed)
+    x, labels = items.sample("train", piece(4 * task.features), options.seed)
     network = Perceptron(task, x, items.dataset.codes, options)
-    most = max(_PRODUCTS // sum(weight.numel() for weight in network.parameters()), 1)
-    x, labels = x[:most], labels[:most]
-    validation = items.sample("val", most, options.seed)
+    size = max(_PRODUCTS // sum(weight.numel() for weight in network.parameters()), 1)
+    validation = items.sample("val", size, options.seed)
     adam, best, least = Adam(network.parameters(), options.lr, options.weight_decay), None, math.inf
-    for step in range(STEPS):
+    for step, batch in zip(range(1, STEPS + 1), _batches(len(x), size), strict=False):
         with torch.enable_grad():
-            task.losses(network.train()(x), labels).mean().backward()
+            task.losses(network.train()(x[batch]), labels[batch]).mean().backward()
         adam.step()
-        if (step + 1) % SCORED_EVERY == 0:
-            deadline.check(step + 1, STEPS)
+        deadline.check(step, STEPS)
+        if step % SCORED_EVERY == 0:
             with torch.no_grad():
                 loss = float(task.losses(network.eval()(validation[0]), validation[1]).sum())
-            if best is None or loss < least:
+            if best is None or loss <= least:  # without validation items, the last step
                 best, least = {name: each.clone() for name, each in network.state_dict().items()}, loss
     assert best is not None
     network.load_state_dict(best)
     network.eval()
 
     def predict(split: str) -> Iterator[tuple[Tensor, Tensor]]:
-        for rows, of_rows in items.blocks(split, most):
+        for rows, of_rows in items.blocks(split, size):
             yield network(rows), of_rows
 
     return predict
+
+
+def _batches(count: int, size: int) -> Iterator[Tensor]:
+    """Yield places of rows, in random order again and again."""
+    while True:
+        yield from torch.randperm(count).split(size)
 
 
 class Perceptron(nn.Module):
@@ -389,7 +400,7 @@ class Adam:
             weight.grad = None
 
 
-_BASELINES: Mapping[str, Callable[[Items, TrainOptions, Path, Deadline], Predict]] = {
+BASELINES: Mapping[str, Callable[[Items, TrainOptions, Path, Deadline], Predict]] = {
     "majority": _majority,
     "label_propagation": _label_propagation,
     "without_edges": _without_edges,
@@ -410,7 +421,7 @@ def _split(task: Task, summary: Mapping[str, Any]) -> str | None:
     return next((split for split in known if not math.isnan(summary[f"{split}_{_decisive(task)}"])), None)
 
 
-def _verdict(
+def verdict(
     task: Task, summary: Mapping[str, Any], scores: Mapping[str, Mapping[str, float]], count: int
 ) -> str | None:
     """Say whether edges help. None: there is no perceptron to compare with.

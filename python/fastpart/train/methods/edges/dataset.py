@@ -154,7 +154,10 @@ class LabelledEdges(RelationDataset):
         """Return the features of both ends of records, and those of the records, beside each other."""
         records = self.labelled(part)
         ends = records.ends(records.places[places])
-        rows = [self._features_of(name, ids) for name, ids in zip(self.key[::2], ends.T, strict=True)]
+        rows = [
+            self._features_of(name, ids)
+            for name, ids in zip(self.key[::2], np.ascontiguousarray(ends.T), strict=True)
+        ]
         attributes = attributes_of(records.of, records.places[places])
         known = [
             *(each for each in rows if each is not None),
