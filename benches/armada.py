@@ -17,10 +17,10 @@ import numpy as np
 
 import fastpart as fp
 from fastpart.runtime.watch import Supervisor
+from fastpart.train.methods.armada.driver import started
 from fastpart.train.methods.armada.graphs import MappedParts
 from fastpart.train.methods.armada.groups import Grouping, GroupReader
 from fastpart.train.methods.armada.messages import Kind, framed
-from fastpart.train.methods.armada.processes import started
 from fastpart.train.methods.armada.rendezvous import address_of, connect
 from fastpart.train.methods.armada.settings import Settings, Source
 

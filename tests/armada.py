@@ -14,9 +14,9 @@ import numpy as np
 
 from fastpart.runtime.watch import Supervisor
 from fastpart.train.methods.armada.batch_worker import Stream
+from fastpart.train.methods.armada.driver import started
 from fastpart.train.methods.armada.groups import GroupReader
 from fastpart.train.methods.armada.messages import ConnectionClosedError, Kind, Link, framed
-from fastpart.train.methods.armada.processes import started
 from fastpart.train.methods.armada.receiver import Receiver
 from fastpart.train.methods.armada.rendezvous import address_of, connect, listen
 from fastpart.train.methods.armada.settings import Settings, Source

@@ -8,7 +8,7 @@ import fastpart as fp
 torch = pytest.importorskip("torch")
 
 from coded import FEATURES, WIDTH, N, encoded, numbers_of, saved  # noqa: E402
-from fastpart.loading.rows.decoding import decoded  # noqa: E402
+from fastpart.loading.rows.sources import decoded  # noqa: E402
 from fastpart.partitions.coding import Coding  # noqa: E402
 from test_loader_messages import ranks  # noqa: E402
 from test_resident import same  # noqa: E402

@@ -17,7 +17,7 @@ from fastpart.measures.ranking import Epoch  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.graphs.rows import Rows  # noqa: E402
 from fastpart.train.inference.inference import Inference  # noqa: E402
-from fastpart.train.methods.sdt import regroup  # noqa: E402
+from fastpart.train.methods.sdt import sizing  # noqa: E402
 from fastpart.train.models import build  # noqa: E402
 from fastpart.train.models.scores import Task  # noqa: E402
 from fastpart.train.options import Options  # noqa: E402
@@ -329,7 +329,7 @@ def test_whole_batches_are_those_of_full(directories):
 
 
 def test_regrouped_parts_have_them(directories, tmp_path):
-    again = regroup.regrouped(Dataset(directories / "4"), 3, RunFolder(tmp_path), RunOptions())
+    again = sizing.regrouped(Dataset(directories / "4"), 3, RunFolder(tmp_path), RunOptions())
     by_record = np.empty((M, WIDTH), np.float32)
     for part in fp.open_partition(directories / "1").parts:
         by_record[part.edge_ids % M] = part.edge_features

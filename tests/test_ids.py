@@ -15,7 +15,7 @@ import fastpart as fp
 from fastpart.cli import main
 from fastpart.core.inputs import labels_of, splits_of
 from fastpart.core.options import RunOptions
-from fastpart.core.vertex_rows import rows_of_vertices
+from fastpart.core.rows import rows_of_vertices
 from soaked import examples
 
 N, OLD = 1000, 900
@@ -298,7 +298,7 @@ def test_any_order_of_rows_gives_the_same_arrays(order, count):
 
 
 def test_large_features_in_another_order_go_through_a_file(graph, tmp_path, monkeypatch):
-    monkeypatch.setattr("fastpart.core.vertex_rows.CHUNK_BYTES", 8)
+    monkeypatch.setattr("fastpart.core.rows.CHUNK_BYTES", 8)
     pl.DataFrame({"x": VALUES, "user": PEOPLE}).write_parquet(tmp_path / "t.parquet")
     assert saved(graph, tmp_path, features=tmp_path / "t.parquet").features[:, 0].tolist() == [0, 10, 20, 30]
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import fastpart as fp
 import oracles
-from fastpart.core.facts import Table, shortened, side_by_side
+from fastpart.core.protocols import Table, shortened, side_by_side
 from soaked import examples
 from strategies import edge_lists, raw
 

@@ -29,13 +29,13 @@ __main__
 
 INSIDE = {
     "core": """
-file_states finite names notes pairs parameters processes progress system
+notes pairs parameters system
 cache_size, calls, frames, option_groups
 options, parsing, protocols, row_groups, text_files
 folders, ids
 vertex_tables
-facts, inputs, outputs, rows
-standardising, vertex_rows
+inputs, outputs
+rows
 """,
     "graphs": """
 conversion_cache, tables, types
@@ -52,13 +52,11 @@ splits
 """,
     "machines": """
 engine
-job, replica
-adjacency, on_ray
+job, on_ray
 checking, tasks
 partitioning
 parts
 starting
-costs
 """,
     "partitions": """
 coding, documents, loader_options, plan, results, saved
@@ -101,7 +99,7 @@ graphs
 settings
 rendezvous
 batch_worker, receiver
-__main__, processes, worker
+__main__, worker
 driver
 """,
     "train.methods.distgnn": """
@@ -115,17 +113,17 @@ driver
     "train.methods.embeddings": """
 dataset
 steps, trained
-driver, loader
+driver
 vertices
 worker
 """,
     "train.methods.sampled": """
-steps, traces
-sampled_scores, temporal
+steps
+sampled_scores
 driver, worker
 """,
     "train.methods.sdt": """
-averaging, regroup
+averaging
 sizing
 worker
 driver
@@ -206,7 +204,7 @@ measures/compare/comparison.py, Comparison.plot -> report/comparisons.py: plot_c
 measures/compare/comparison.py, Comparison.report -> report/pages.py: write_report
 measures/compare/comparison.py, Comparison.save -> report/files.py: save_comparison
 measures/info.py, _of_training -> train/costs.py: costs
-measures/info.py, _of_training -> train/plugged/libraries.py: import_torch
+measures/info.py, _of_training -> train/plugged.py: import_torch
 partitions/methods.py, Loadable.link_loader -> loading/__init__.py: LinkLoader
 partitions/methods.py, Loadable.loader -> loading/__init__.py: Loader
 partitions/methods.py, Loadable.plan -> loading/planning/building.py: plan

@@ -13,9 +13,8 @@ import pytest
 
 import fastpart as fp
 from fastpart.core.inputs import labels_of, splits_of
-from fastpart.core.names import PathBelow
 from fastpart.core.parameters import regular, shown
-from fastpart.core.parsing import Archive, conform, json_object, mapped, npy_array
+from fastpart.core.parsing import Archive, PathBelow, conform, json_object, mapped, npy_array
 from fastpart.core.rows import rows_of
 
 ARRAYS = [

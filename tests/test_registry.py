@@ -81,7 +81,7 @@ CHOSEN = {
     "__init__.py",  # some are at the top
     "partitions/partitioners/candidates.py",  # what `partition` chooses from
     "train/comparing.py",  # what trainings are compared over
-    "train/methods/sdt/regroup.py",
+    "train/methods/sdt/sizing.py",
     "partitions/documents.py",  # the graph of `update` is another one
     "partitions/partitioners/refining.py",
     "store/directory.py",

@@ -9,7 +9,7 @@ import pytest
 
 import fastpart as fp
 from fastpart.cli import main
-from fastpart.core.facts import Table
+from fastpart.core.protocols import Table
 from fastpart.report.files import write_tables
 
 EDGES = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3]])

@@ -9,10 +9,15 @@ torch = pytest.importorskip("torch")
 
 from fastpart.loading import Sample  # noqa: E402
 from fastpart.loading.rows import RowSource  # noqa: E402
-from fastpart.loading.rows.counts import Counts  # noqa: E402
-from fastpart.loading.rows.embeddings import Embeddings  # noqa: E402
-from fastpart.loading.rows.index import ABSENT, RowIndex  # noqa: E402
-from fastpart.loading.rows.owners import Exchange  # noqa: E402
+from fastpart.loading.rows.owners import (  # noqa: E402
+    Embeddings,
+    Exchange,
+)
+from fastpart.loading.rows.sources import (  # noqa: E402
+    ABSENT,
+    Counts,
+    RowIndex,
+)
 from loaded import stored  # noqa: E402
 from test_resident import FANOUTS, SIZE, same  # noqa: E402
 

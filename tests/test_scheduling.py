@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastpart.loading.scheduling import Dag, Launching, Operator, Pieces, Scheduler, Trace
-from fastpart.loading.scheduling.dag import operators as operators_of
-from fastpart.loading.scheduling.launching import SIGMA
-from fastpart.loading.scheduling.trace import save_events
+from fastpart.loading.scheduler import SIGMA, Dag, Launching, Operator, Pieces, Scheduler
+from fastpart.loading.scheduler import operators as operators_of
+from fastpart.loading.trace import Trace, save_events
 from soaked import examples
 
 

@@ -12,7 +12,7 @@ import fastpart as fp
 from attributed import attributed
 from coded import FEATURES, WIDTH, N, encoded, numbers_of, saved, with_fields
 from fastpart.cli import main
-from fastpart.core import standardising
+from fastpart.core import rows as row_chunks
 from fastpart.core.rows import rows_of
 from fastpart.partitions.coding import Coding
 
@@ -52,8 +52,8 @@ def features(request):
 def test_statistics_are_those_of_numpy_for_blocks_of_any_size(rows, block, data):
     chosen = data.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows)).filter(any))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(standardising, "_BLOCK_BYTES", 8 * rows.shape[1] * block)
-        found, statistics = standardising.standardised(rows_of("x", rows), np.array(chosen))
+        patched.setattr(row_chunks, "_BLOCK_BYTES", 8 * rows.shape[1] * block)
+        found, statistics = row_chunks.standardised(rows_of("x", rows), np.array(chosen))
     mean, deviation = oracle(rows, np.flatnonzero(chosen))
     largest = np.abs(rows[chosen]).max(axis=0).astype(np.float64)
     assert (np.abs(statistics[0] - mean) <= 1e-12 * largest).all()

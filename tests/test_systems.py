@@ -19,7 +19,7 @@ PYTHON = re.compile(
 )
 STARTED = (
     "runtime/",
-    "machines/replica.py",
+    "machines/on_ray.py",
     "measures/compare/peers/child.py",
     "train/methods/distdgl/local.py",
 )
@@ -45,7 +45,7 @@ def test_rust_names_systems_in_one_module():
 
 def test_python_names_systems_in_one_module():
     found = naming(HOME / "python/fastpart", ".py", PYTHON)
-    assert {file for file in found if not file.startswith(STARTED)} == {"core/system.py", "core/processes.py"}
+    assert {file for file in found if not file.startswith(STARTED)} == {"core/system.py"}
 
 
 LACKING = """

@@ -84,7 +84,7 @@ def test_outputs_from_columns_are_those_from_rows(dataset, tmp_path, monkeypatch
     monkeypatch.setattr(MeansOfRows, "_chosen", columns_of(most))
     assert (outputs_of(dataset, network, tmp_path), outputs_of(dataset, network, tmp_path, some)) == expected
     monkeypatch.setattr(hops, "PIECE_BYTES", 1000)
-    monkeypatch.setattr("fastpart.loading.rows.saved.UNWRITTEN", 1000)
+    monkeypatch.setattr("fastpart.loading.rows.sources.UNWRITTEN", 1000)
     found = outputs_of(dataset, network, tmp_path)
     assert found.keys() == expected[0].keys()
     for vertex, row in found.items():  # other blocks have other products, in the last digits

@@ -18,8 +18,8 @@ torch = pytest.importorskip("torch")
 from fastpart.loading.negatives import HardNegatives  # noqa: E402
 from fastpart.train.method_options import EmbeddingOptions  # noqa: E402
 from fastpart.train.methods.embeddings.dataset import FactDataset  # noqa: E402
-from fastpart.train.methods.embeddings.loader import FactLoader  # noqa: E402
 from fastpart.train.methods.embeddings.steps import FactSteps, Pools, losses_of  # noqa: E402
+from fastpart.train.methods.embeddings.vertices import FactLoader  # noqa: E402
 from fastpart.train.methods.links.decoders import Decoder  # noqa: E402
 from fastpart.train.methods.links.ranking import FilteredScorer  # noqa: E402
 

@@ -23,6 +23,7 @@ torch = pytest.importorskip("torch")
 
 from fastpart.core.option_groups import parameters_of  # noqa: E402
 from fastpart.runtime.environment import TORCHRUN, Ranks  # noqa: E402
+from fastpart.train import plugged  # noqa: E402
 from fastpart.train.jobs import driver, launch  # noqa: E402
 from fastpart.train.jobs.job import Job, Place  # noqa: E402
 from fastpart.train.jobs.launch import Launch  # noqa: E402
@@ -31,7 +32,6 @@ from fastpart.train.methods.sdt.worker import Worker  # noqa: E402
 from fastpart.train.models import build  # noqa: E402
 from fastpart.train.models.scores import Task  # noqa: E402
 from fastpart.train.options import Options, TrainOptions  # noqa: E402
-from fastpart.train.plugged import libraries  # noqa: E402
 from fastpart.train.registry import Method  # noqa: E402
 from fastpart.train.runs import history  # noqa: E402
 from fastpart.train.runs.run_folder import RunFolder  # noqa: E402
@@ -128,7 +128,9 @@ def here(options, workers, alone):
     yield Launch(folder, options.resume, None, options.out, joined=True)
 
 
-METHOD = Method("counting", SDTOptions, driver="", worker="counting.training:Worker")
+METHOD = Method(
+    "counting", SDTOptions, driver="", worker="counting.training:Worker", without={"baselines": ""}
+)
 
 
 def joined(dataset, output, how, resume=False, epochs=5, progress=None):
@@ -283,9 +285,9 @@ def test_too_little_memory_for_a_library_is_told(monkeypatch, error, is_short):
     def fails(name):
         raise error
 
-    monkeypatch.setattr(libraries.importlib, "import_module", fails)
+    monkeypatch.setattr(plugged.importlib, "import_module", fails)
     with pytest.raises(fp.FastpartError) as caught:
-        libraries.import_torch()
+        plugged.import_torch()
     assert isinstance(caught.value, fp.errors.MemoryBudgetError) == is_short
     assert ("too little memory" in str(caught.value), "Reinstall" in str(caught.value)) == (
         is_short,

@@ -18,7 +18,7 @@ from fastpart.train.inference.inference import Inference  # noqa: E402
 from fastpart.train.jobs.job import Place  # noqa: E402
 from fastpart.train.learning.learner import batches_of  # noqa: E402
 from fastpart.train.method_options import SDTOptions  # noqa: E402
-from fastpart.train.methods.sdt import averaging, regroup, sizing  # noqa: E402
+from fastpart.train.methods.sdt import averaging, sizing  # noqa: E402
 from fastpart.train.methods.sdt.worker import Worker  # noqa: E402
 from fastpart.train.models import build  # noqa: E402
 from fastpart.train.models.scores import scores_of  # noqa: E402
@@ -251,10 +251,10 @@ def test_parts_by_memory(one_hop):
 def test_sizes_of_new_parts_are_those_of_saved_ones(one_hop, tmp_path):
     dataset = Dataset(one_hop)
 
-    again = regroup.regrouped(dataset, 5, RunFolder(tmp_path), RunOptions())
+    again = sizing.regrouped(dataset, 5, RunFolder(tmp_path), RunOptions())
     assert again.partition.k == 5
     assert sizing._bytes_of_parts(again) == sizing._bytes_of_new(dataset, 5, RunOptions())
-    assert regroup.regrouped(dataset, 5, RunFolder(tmp_path), RunOptions()).path == again.path
+    assert sizing.regrouped(dataset, 5, RunFolder(tmp_path), RunOptions()).path == again.path
     for one, other in ((dataset.whole(), again.whole()),):
         assert torch.equal(one.features, other.features)
         assert torch.equal(one.labels, other.labels)
@@ -305,12 +305,12 @@ def test_batches_are_of_each_part(one_hop):
 
 
 def test_what_was_partitioned_around_its_splits_is_so_again(one_hop, tmp_path):
-    with regroup.graph_of(Dataset(one_hop), RunOptions()) as graph:
-        splits = regroup._splits(Dataset(one_hop))
+    with sizing.graph_of(Dataset(one_hop), RunOptions()) as graph:
+        splits = sizing._splits(Dataset(one_hop))
         p = fp.algorithms.bytegnn(graph, 2, splits=splits, hops=1)
-        rows = regroup._rows(Dataset(one_hop), tmp_path)
+        rows = sizing._rows(Dataset(one_hop), tmp_path)
         p.save(tmp_path / "parts", graph=graph, halo_hops=1, **rows)
-        again = regroup.regrouped(Dataset(tmp_path / "parts"), 5, RunFolder(tmp_path), RunOptions())
+        again = sizing.regrouped(Dataset(tmp_path / "parts"), 5, RunFolder(tmp_path), RunOptions())
         expected = fp.algorithms.bytegnn(graph, 5, splits=splits, hops=1)
     assert again.partition.assignment.tolist() == expected.assignment.tolist()
     assert again.partition.parameters["hops"] == 1

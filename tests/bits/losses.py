@@ -15,7 +15,7 @@ import numpy as np
 
 import fastpart as fp
 from edge_partitioned import planted_edges
-from fastpart.train.plugged.model_source import MODELS, TYPED_MODELS
+from fastpart.train.plugged import MODELS, TYPED_MODELS
 from in_process import one_worker
 from trainable import planted
 

@@ -11,9 +11,8 @@ from programs import Killed, killing
 from ray._private import services
 
 import fastpart as fp
-from fastpart.machines.adjacency import Shards
 from fastpart.machines.on_ray import RayEngine
-from fastpart.machines.partitioning import Place
+from fastpart.machines.partitioning import Place, Shards
 from fastpart.partitions.partitioners.builtin import on_machines
 
 GIVEN = {"path": "two_levels", "sample": 0.1, "threads": 1}

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 import fastpart as fp
-from fastpart.machines.adjacency import Shards
 from fastpart.machines.engine import Threads
-from fastpart.machines.partitioning import Place
+from fastpart.machines.partitioning import Place, Shards
 from fastpart.partitions.partitioners.builtin import on_machines
 
 RNG = np.random.default_rng(5)

@@ -13,9 +13,8 @@ from test_unfinished_jobs import GIVEN, Failing, made
 import fastpart as fp
 from fastpart.core.options import RunOptions
 from fastpart.errors import FastpartError
-from fastpart.machines.adjacency import Shards, adjacency
 from fastpart.machines.job import Job, read_checked, write_checked
-from fastpart.machines.partitioning import Place
+from fastpart.machines.partitioning import Place, Shards, adjacency
 from fastpart.machines.parts import WrittenParts
 from json_damage import check_all
 

@@ -28,9 +28,8 @@ from programs import (
 from test_directory import same
 
 import fastpart as fp
-from fastpart.machines.adjacency import Shards
 from fastpart.machines.engine import Threads
-from fastpart.machines.partitioning import Place
+from fastpart.machines.partitioning import Place, Shards
 from fastpart.machines.starting import engine_of, place_of
 from fastpart.partitions.partitioners.builtin import on_machines
 from soaked import some_of

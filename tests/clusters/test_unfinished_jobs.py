@@ -9,9 +9,8 @@ from test_bits import planted
 
 import fastpart as fp
 from fastpart.errors import GraphFormatError
-from fastpart.machines.adjacency import Shards
 from fastpart.machines.engine import Threads
-from fastpart.machines.partitioning import Place
+from fastpart.machines.partitioning import Place, Shards
 from fastpart.partitions.partitioners.builtin import on_machines
 
 GIVEN = {"path": "two_levels", "sample": 0.1, "threads": 1}

@@ -14,7 +14,7 @@ RUN = """
 import os, shutil, sys
 from pathlib import Path
 import numpy as np, fastpart as fp
-from fastpart.machines.adjacency import Shards
+from fastpart.machines.partitioning import Shards
 from fastpart.machines.engine import Threads
 from fastpart.machines.partitioning import Place
 from fastpart.partitions.partitioners.builtin import on_machines

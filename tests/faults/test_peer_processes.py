@@ -15,7 +15,7 @@ from fastpart.measures.compare.peers import PEERS, Peer
 folder = sys.argv[1]
 code = (
     "import os, sys, json, time;"
-    "from fastpart.core.processes import die_with;"
+    "from fastpart.core.system import die_with;"
     "die_with(json.loads(sys.argv[1])['parent']);"
     f"open({folder!r} + '/pid', 'w').write(str(os.getpid())); os.rename({folder!r} + '/pid', {folder!r} + '/at work');"
     "time.sleep(1000)"

@@ -58,12 +58,12 @@ def test_a_death_ends_all(parts, tmp_path, monkeypatch, victim):
 
 
 def test_a_taken_port(parts, tmp_path, monkeypatch):
-    from fastpart.train.methods.distdgl import machines
+    from fastpart.train.methods.distdgl import driver
 
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with socket.create_server(("127.0.0.1", 0)) as other:
-        free, taken = machines._free_ports(1), other.getsockname()[1]
-        monkeypatch.setattr(machines, "_free_ports", lambda count: [*free, taken])
+        free, taken = driver._free_ports(1), other.getsockname()[1]
+        monkeypatch.setattr(driver, "_free_ports", lambda count: [*free, taken])
         with pytest.raises(
             fp.errors.TrainingError, match=f"^the server of part 1 ended .*\n.*127.0.0.1:{taken}"
         ):

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from ..core.notes import Bar
 from ..core.options import RunOptions, run_options
-from ..core.progress import Bar
 from .signatures import read
 
 

@@ -24,7 +24,7 @@ from ..report.text import table, table_of
 from ..runtime.environment import is_other_rank
 from ..store.directory import RUN_OPTIONS
 from ..train.loggers import JsonLines
-from ..train.plugged.model_source import checked
+from ..train.plugged import checked
 from .call import Call
 from .commands import open_input, output_file
 from .config import options_file, save_options

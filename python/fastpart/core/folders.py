@@ -20,10 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import GraphFormatError
-from .names import PathBelow
 from .notes import log
 from .parameters import StrPath, shown
-from .parsing import conform, json_object
+from .parsing import PathBelow, conform, json_object
 
 _TEMPORARY = re.compile(r"(^|/)\.([^/]+?)\.tmp-[\d.]+(?=/|$)")
 """The name under which a file or a folder is written before it gets its own. A kill leaves it."""

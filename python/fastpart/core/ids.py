@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import EdgeFileChangedError, GraphFormatError, ParameterError
-from .file_states import state_of
 from .frames import before_polars_threads, pl
 from .parameters import regular, shown
 from .parsing import damaged
+from .system import state_of
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from typing import Annotated, Any, Self, TypedDict, Unpack, cast
 
 from ..errors import ParameterError
 from .calls import Boundary, Function, refuse_misuse
+from .notes import Bar
 from .option_groups import Accepts, OptionGroup, Within, documented, parameters_of
 from .parameters import Progress, StrPath, meant, memory_size, path, shown
-from .progress import Bar
 
 
 class Options(TypedDict, total=False):

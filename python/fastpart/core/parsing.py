@@ -1,4 +1,4 @@
-"""Files that others wrote: arrays of numpy, JSON, and errors that name the file."""
+"""Files that others wrote: arrays of numpy, JSON, names that become paths, and errors that name the file."""
 
 from __future__ import annotations
 
@@ -21,6 +21,22 @@ from .. import _core
 from ..errors import FastpartError, GraphFormatError, MemoryBudgetError
 from .frames import pl
 from .parameters import regular, shown
+
+PATTERN = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}"
+
+Name = Annotated[str, msgspec.Meta(pattern=rf"^{PATTERN}\Z")]
+"""The name of a type or a relation."""
+
+PathBelow = Annotated[str, msgspec.Meta(pattern=r"^(?:(?!\.\.(?:/|\Z))[^/\x00\ud800-\udfff]++/?+)++\Z")]
+"""A path below the folder of the list that has it."""
+
+RULE = "Use up to 64 letters, digits, '_', '-' and '.', and begin with none of '-' and '.'"
+
+
+def is_name(text: str) -> bool:
+    """Return whether a text may be the name of a type or a relation."""
+    return re.fullmatch(PATTERN, text) is not None
+
 
 _MAGIC = b"\x93NUMPY"
 

@@ -1,4 +1,4 @@
-"""Rows of features from files and arrays, read in chunks."""
+"""Rows of features from files and arrays, read in chunks, and brought into the order of the vertices."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import errno
 import math
 import os
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,10 +19,34 @@ from .. import _core
 from ..errors import GraphFormatError, MemoryBudgetError, ParameterError
 from . import parameters
 from .frames import before_polars_threads, pl
+from .ids import Ids
+from .inputs import match_vertices
 from .notes import log
-from .parameters import shown
-from .parsing import Archive, damaged, mapped
+from .options import RunOptions
+from .parameters import one_line, shown
+from .parsing import Archive, damaged, mapped, named
 from .row_groups import refuse_large, row_groups
+from .vertex_tables import (
+    InOrder,
+    Table,
+    Vertices,
+    file_of,
+    holder_of,
+    in_order,
+    matched,
+    numbers_of_text,
+    refuse_incomplete,
+    table_of,
+    vertices_of,
+)
+
+
+def not_finite(rows: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Return which rows hold NaN or an infinite number, ascending."""
+    if rows.dtype.kind != "f" or np.isfinite(rows).all():
+        return np.empty(0, np.int64)
+    return np.flatnonzero(~np.isfinite(rows.reshape(len(rows), -1)).all(axis=1))
+
 
 CHUNK_BYTES = 32 << 20
 """Largest chunk. A chunk has at least one row."""
@@ -210,3 +234,163 @@ def _of_parquet(name: str, file: Path, memory_limit: int | None, without: str | 
 def holds_numbers(dtype: pl.DataType) -> bool:
     """Return whether a column of a table can be a number of a row."""
     return (dtype.is_numeric() and not dtype.is_decimal()) or dtype == pl.Boolean
+
+
+STATISTICS = "feature_statistics.npy"
+"""float64 of shape (2, shape of a row): what is subtracted from features, then what they are divided by."""
+
+_BLOCK_BYTES = 4 << 20
+"""Numbers that are counted at a time, as float64."""
+
+Numbers = npt.NDArray[np.float64]
+
+
+def standardised(
+    features: Rows, train: npt.NDArray[np.bool_], kept: Sequence[int] = ()
+) -> tuple[Rows, Numbers]:
+    """Return standardised rows in float64, and the statistics that make them. Columns that are ``kept`` do not change.
+
+    ``train`` tells the training vertices. Their rows are read once, in blocks, and the moments of the blocks are merged
+    in order (Chan, Golub, LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances", 1979).
+    """
+    if not train.any():
+        raise ParameterError("standardise: the splits have no training vertices. Name them as train")
+    statistics = _statistics(features, train).reshape(2, *features.shape[1:])
+    if kept:
+        statistics[:, kept] = np.array([[0.0], [1.0]])
+    mean, deviation = statistics
+
+    def read(start: int, stop: int) -> Array:
+        rows = features.read(start, stop).astype(np.float64)
+        rows -= mean
+        rows /= deviation
+        return rows
+
+    return Rows(features.shape, np.dtype(np.float64), read), statistics
+
+
+def _statistics(features: Rows, train: npt.NDArray[np.bool_]) -> Numbers:
+    width = math.prod(features.shape[1:])
+    count, (mean, squares) = 0, np.zeros((2, width))
+    low, high = np.full(width, np.inf), np.full(width, -np.inf)
+    for rows in _blocks(features, train, width):
+        known, count = count, count + len(rows)
+        difference = rows.mean(axis=0) - mean
+        squares += np.square(rows - rows.mean(axis=0)).sum(axis=0)
+        squares += np.square(difference) * (known * len(rows) / count)
+        mean += difference * (len(rows) / count)
+        np.minimum(low, rows.min(axis=0), out=low)
+        np.maximum(high, rows.max(axis=0), out=high)
+    # Rounding would give a constant column a tiny deviation, and other vertices huge numbers.
+    constant = low == high
+    return np.stack([np.where(constant, low, mean), np.where(constant, 1, np.sqrt(squares / count))])
+
+
+def _blocks(features: Rows, train: npt.NDArray[np.bool_], width: int) -> Iterator[Numbers]:
+    """Yield the rows of the training vertices as float64. Refuse those that have no mean."""
+    step = max(_BLOCK_BYTES // (8 * max(width, 1)), 1)
+    for start in range(0, len(features), step):
+        chosen = np.flatnonzero(train[start : start + step])
+        if not len(chosen):
+            continue
+        block = features.read(start, min(start + step, len(features)))
+        rows = block[chosen].reshape(len(chosen), width).astype(np.float64)
+        wrong = ~np.isfinite(rows).all(axis=1)
+        if wrong.any():
+            row = start + int(chosen[wrong.argmax()])
+            raise ParameterError(
+                f"features: row {row} of a training vertex has no finite numbers to standardise"
+            )
+        yield rows
+
+
+def rows_of_vertices(
+    name: str, given: Any, n: int, ids: Ids, options: RunOptions, *, fields: bool = False
+) -> Rows:
+    """Return one row per vertex of a file, a frame or an array.
+
+    Rows beside a column of ids are matched by it. Those of a file go to a temporary file then, unless they are in the
+    order of the vertices already.
+    """
+    if isinstance(given, InOrder):
+        rows = rows_of(name, given.rows, options.memory_limit, fields)
+    elif (file := file_of(name, given)) is not None and file.suffix == ".parquet":
+        where = f"{name}: {shown(file)}"
+        holder = holder_of(where, file, ids)
+        rows = rows_of(name, given, options.memory_limit, fields, without=holder and holder[1])
+        if holder is not None:
+            table, column = holder
+            log.info(
+                "%s: column %s holds the ids, and decides which vertex a row is of", name, one_line(column)
+            )
+            vertices = vertices_of(table.column(column), table.frame[column], n, ids)
+            refuse_incomplete(where, vertices, n, ids)
+            return _reordered(rows, vertices, options)
+        in_order(name, ids)
+    elif (table_ := table_of(name, given)) is not None:
+        vertices_, columns = matched(table_, n, ids, (), several=True)
+        if vertices_ is not None:
+            refuse_incomplete(table_.where, vertices_, n, ids)
+        return _of_frame(table_, columns, vertices_)
+    else:
+        rows = rows_of(name, given, options.memory_limit, fields)
+        in_order(name, ids)
+    match_vertices(name, len(rows), n)
+    return rows
+
+
+def rows_of_records(name: str, given: Any, options: RunOptions) -> Rows:
+    """Return the rows of a file, a frame or an array, in their order."""
+    if file_of(name, given) is None or not str(given).endswith(".parquet"):
+        table = table_of(name, given)
+        if table is not None:
+            return _of_frame(table, table.frame, None)
+    return rows_of(name, given, options.memory_limit)
+
+
+def _of_frame(table: Table, columns: Any, vertices: Vertices | None) -> Rows:
+    """Return the columns of numbers of a frame, in the order of the vertices."""
+    numbers = {
+        column.name: numbers_of_text(column) if table.of_file else column for column in columns.iter_columns()
+    }
+    kept = [column for column in numbers.values() if column is not None and holds_numbers(column.dtype)]
+    if not kept:
+        raise ParameterError(f"{table.where} has no column of numbers")
+    if ignored := [name for name in numbers if name not in {each.name for each in kept}]:
+        log.info("%s: ignored the columns %s, which hold no numbers", table.where, ", ".join(ignored))
+    for column in kept:
+        if column.null_count():
+            raise ParameterError(f"{table.column(column.name)} is null in row {column.is_null().arg_max()}")
+    frame = columns.select(kept)
+    dtype = np.result_type(*(column.to_numpy().dtype for column in frame.head(0).iter_columns()))
+    if vertices is None:
+        return Rows(frame.shape, dtype, lambda start, stop: frame[start:stop].to_numpy())
+    order = np.argsort(vertices)
+    return Rows(frame.shape, dtype, lambda start, stop: frame[order[start:stop]].to_numpy())
+
+
+def _reordered(rows: Rows, vertices: Vertices, options: RunOptions) -> Rows:
+    """Return rows of which the one at i is of vertex ``vertices[i]``, in the order of the vertices."""
+    if np.array_equal(vertices, np.arange(len(vertices))):
+        return rows
+    ordered = _room(rows, options)
+    at = 0
+    for chunk in rows.chunks():
+        ordered[vertices[at : at + len(chunk)]] = chunk
+        at += len(chunk)
+    return Rows(rows.shape, rows.dtype, lambda start, stop: ordered[start:stop])
+
+
+def _room(rows: Rows, options: RunOptions) -> Array:
+    """Return an array for all rows. A large one is mapped from a nameless file."""
+    size = int(np.prod(rows.shape)) * rows.dtype.itemsize
+    if size <= CHUNK_BYTES:
+        return np.empty(rows.shape, rows.dtype)
+    import tempfile  # here, because its import is slow
+
+    with named(options.tmp_dir or tempfile.gettempdir()), tempfile.TemporaryFile(dir=options.tmp_dir) as file:
+        zeros = bytes(1 << 20)
+        for start in range(0, size, len(zeros)):  # a full disk is noticed here, and not in the map
+            file.write(zeros[: size - start])
+        file.flush()
+        return np.memmap(file, rows.dtype, "r+", shape=rows.shape)

@@ -19,8 +19,21 @@ from ..errors import ParameterError, arg
 from ..partitions.partition import PartitionSource
 from ..partitions.parts import VertexPartData
 from ..store.caches import has_caches, read_cache
-from .by_id import BY_ID, WholeGraph, in_coo, save, scratch
-from .common import Array, Counter, Source, directory, in_edges, tensor, torch_for, write_json
+from .common import (
+    BY_ID,
+    Array,
+    Counter,
+    Source,
+    WholeGraph,
+    directory,
+    in_coo,
+    in_edges,
+    save,
+    scratch,
+    tensor,
+    torch_for,
+    write_json,
+)
 
 _MARKER = "fastpart.json"
 

@@ -15,8 +15,22 @@ from ..partitions.part_rows import RelationData, TypeData
 from ..partitions.partition import PartitionSource
 from ..partitions.parts import VertexPartData
 from ..partitions.types import edge_types, key_of, rows_of_type, vertex_types
-from .by_id import BY_ID, WholeGraph, edge_ids_within, in_coo, save, tensors
-from .common import MASKS, Array, Counter, Source, directory, in_edges, torch_for, write_json
+from .common import (
+    BY_ID,
+    MASKS,
+    Array,
+    Counter,
+    Source,
+    WholeGraph,
+    directory,
+    edge_ids_within,
+    in_coo,
+    in_edges,
+    save,
+    tensors,
+    torch_for,
+    write_json,
+)
 
 _EARLIER = rf"(node|edge)_map\.pt|{BY_ID}|part_\d+/(graph|node_feats|edge_feats)\.pt"
 """Files of versions that kept no list of them."""

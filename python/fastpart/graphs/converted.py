@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core
-from ..core.file_states import state_of
 from ..core.notes import log
 from ..core.options import RunOptions
 from ..core.parameters import shown
+from ..core.system import state_of
 from ..errors import EdgeFileChangedError, GraphFormatError, ParameterError, _NameFoundError, code
 from .conversion_cache import Stored, conversion, temporary
 from .convert import How, convert_files, weight_source

@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..core.file_states import ends_of
 from ..core.folders import content_of
 from ..core.ids import IdTable
 from ..core.options import Options, RunOptions, run_options, with_options
 from ..core.parameters import Directedness, IdType, choice, shown
 from ..core.protocols import facts
+from ..core.system import ends_of
 from ..errors import (
     EdgeFileChangedError,
     GraphFormatError,

@@ -21,9 +21,8 @@ import numpy.typing as npt
 from ..core.folders import within
 from ..core.frames import pl
 from ..core.ids import IdTable
-from ..core.names import Name
 from ..core.parameters import Directedness, path, regular, shown
-from ..core.parsing import Count, checked_object, damaged, json_object, mapped
+from ..core.parsing import Count, Name, checked_object, damaged, json_object, mapped
 from ..core.vertex_tables import InOrder
 from ..errors import GraphFormatError, ParameterError
 from .sidecars import Sidecar

@@ -12,9 +12,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from ..core.names import RULE, Name, is_name
 from ..core.parameters import integer
-from ..core.parsing import Count
+from ..core.parsing import RULE, Count, Name, is_name
 from ..errors import GraphFormatError, ParameterError
 
 Reverse = bool | Literal["merged"]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ..partitions.plan import Plan
 from .cached_rows import save_cache
 from .sample import Sample
-from .scheduling import Trace
+from .trace import Trace
 
 __all__ = [
     "Batch",

@@ -23,14 +23,8 @@ from ..partitions.types import ONLY_TYPE
 from .ahead import Ahead, ended
 from .cached_rows import refuse_large
 from .planning.windows import PlannedRows
-from .rows.cached import Cached
-from .rows.counts import Counts
-from .rows.decoding import decoded
-from .rows.files import Files
-from .rows.index import RowIndex
 from .rows.owners import Exchange, Owners
-from .rows.resident import Resident
-from .rows.source import Array, RowIds, RowSource
+from .rows.sources import Array, Cached, Counts, Files, Resident, RowIds, RowIndex, RowSource, decoded
 from .sample import SampledArrays
 
 

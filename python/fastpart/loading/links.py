@@ -25,7 +25,7 @@ from .loader import Loader
 from .making import ScheduledSource
 from .negatives import AllVertices, ByDegree, HardNegatives, partners
 from .sample import SampledArrays
-from .scheduling import BatchState
+from .scheduler import BatchState
 from .timed_edges import EarlierVertices, times_of
 
 Ids = npt.NDArray[np.int64]

@@ -22,7 +22,6 @@ from ..partitions.partition import VertexPartition
 from ..partitions.seeds import Deal, Seeds, Steps, given_rank, rank_of_part
 from ..partitions.temporal import loaded_seeds
 from ..partitions.types import edge_keys, fanouts_of, type_names
-from .agreement import refuse_other_directories
 from .ahead import ended
 from .batch import Batch, TypedBatch
 from .cached_rows import cached_rows_of
@@ -31,9 +30,9 @@ from .fetching import Fetching, FilledBatch, NodeFetching
 from .making import free_memory, source_of
 from .planning.building import planned_types
 from .planning.windows import PlannedRows, planned_for
-from .remote import fetching_of
+from .remote import fetching_of, refuse_other_directories
 from .row_files import RowFiles
-from .rows.resident import device_bytes
+from .rows.sources import device_bytes
 from .sample import SampledArrays
 
 _EDGE_COUNTS = {

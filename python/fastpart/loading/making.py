@@ -30,8 +30,8 @@ from .sample import (
     refuse_broken_by_type,
     refuse_other_types,
 )
-from .scheduling import BatchState, Launching, Pieces, Scheduler, Trace
-from .scheduling.dag import Run, operators
+from .scheduler import BatchState, Launching, Pieces, Run, Scheduler, operators
+from .trace import Trace
 
 Rows = npt.NDArray[np.uint32]
 

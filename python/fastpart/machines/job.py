@@ -16,12 +16,12 @@ import msgspec
 import numpy as np
 
 from .. import _core
-from ..core.file_states import ends_of
 from ..core.folders import OwnFolder
 from ..core.options import RunOptions
 from ..core.outputs import Owner
 from ..core.parameters import regular, shown
 from ..core.parsing import Count, checked_object, conform, json_object
+from ..core.system import ends_of
 from ..errors import GraphFormatError, ParameterError
 from ..graphs.graph import Graph
 from .engine import Engine

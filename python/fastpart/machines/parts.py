@@ -23,10 +23,9 @@ import numpy.typing as npt
 
 from .. import _core
 from ..core.folders import inside, within
-from ..core.names import PathBelow
 from ..core.options import RunOptions
 from ..core.parameters import shown
-from ..core.parsing import Count, damaged, json_object, mapped
+from ..core.parsing import Count, PathBelow, damaged, json_object, mapped
 from ..errors import GraphFormatError
 from ..graphs.graph import Graph
 from .job import ANEW, Job, name_of, read_checked, source_of, write_checked

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.facts import Facts, Table, listed, name_of, shortened, side_by_side
 from ..core.parameters import sized
+from ..core.protocols import Facts, Table, listed, name_of, shortened, side_by_side
 
 RATES = {"cached": None, "2 GB/s": 2e9, "0.5 GB/s": 0.5e9, "0.2 GB/s": 0.2e9}
 """Bytes per second of the disks that durations are predicted for. None: the page cache holds all files."""

@@ -15,7 +15,7 @@ from ..errors import ParameterError
 from ..graphs.graph import Graph
 from ..graphs.graph_directory import GraphDirectory
 from ..graphs.opening import open_graph
-from ..machines import costs as on_cluster
+from ..machines import starting
 from ..partitions.partitioners.candidates import VOLUME_BALANCE
 from .graph_facts import RATES, GraphFacts
 from .partition_facts import PartitionFacts, TrainingFacts, is_partition_directory, partition_facts
@@ -137,7 +137,7 @@ def info(
     plans = _plans(opened, parts, limits)
     there = {}
     if cluster is not None:
-        there = on_cluster.costs(opened, parts, VOLUME_BALANCE, cluster, n - isolated, plans, limits)
+        there = starting.costs(opened, parts, VOLUME_BALANCE, cluster, n - isolated, plans, limits)
     quantiles = np.quantile(degrees, _QUANTILES, method="lower") if n else np.zeros(len(_QUANTILES))
     names = ("min", "25%", "50%", "75%", "90%", "99%", "99.9%", "max")
     described = {
@@ -162,7 +162,7 @@ def info(
 
 def _of_training(source: Any, train: bool | Mapping[str, Any], options: Options) -> TrainingFacts:
     """Return what a training over a partition directory would read and take."""
-    from ..train.plugged.libraries import import_torch
+    from ..train.plugged import import_torch
 
     import_torch()
     from ..train.costs import costs

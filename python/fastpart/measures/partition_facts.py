@@ -8,10 +8,10 @@ from html import escape
 from pathlib import Path
 from typing import Any, Self
 
-from ..core.facts import Facts, Table, listed, name_of, shortened, side_by_side
 from ..core.folders import below
 from ..core.inputs import EDGE_LABEL_SPLITS, EDGE_LABELS
 from ..core.parameters import StrPath, one_line, sized
+from ..core.protocols import Facts, Table, listed, name_of, shortened, side_by_side
 from ..partitions.part_files import MANIFEST
 from ..partitions.partition import Partition, read_partition
 from ..partitions.parts import part_name

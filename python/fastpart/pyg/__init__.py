@@ -21,8 +21,7 @@ from ..partitions.loader_options import Fanouts, SamplingOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.sampling import sampling_of
 from .clusters import ClusterData
-from .edges import PartitionEdges, edges_by_relation
-from .features import PartitionFeatures, rows_by_group
+from .features import PartitionEdges, PartitionFeatures, edges_by_relation, rows_by_group
 from .sampling import PartitionSampler
 
 __all__ = ["ClusterData", "feature_store", "graph_store", "sampler"]

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .. import _core
-from ..core.facts import Table
 from ..core.frames import before_polars_threads, pl
 from ..core.parameters import TABLES, StrPath, output, shown
+from ..core.protocols import Table
 from ..measures.compare import Comparison
 from ..measures.compare.comparison import FILES
 from ..partitions.results import Evaluation

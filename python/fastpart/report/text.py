@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 from html import escape
 from typing import Any
 
-from ..core.facts import Table
 from ..core.frames import pl
 from ..core.parameters import one_line
-from ..core.protocols import MOST_COLUMNS
+from ..core.protocols import MOST_COLUMNS, Table
 from ..measures.compare import Comparison
 from ..measures.compare.outcomes import BOUNDED, COST, MEASURES, RATIOS, TITLES, TRAFFIC
 from ..partitions.results import Evaluation

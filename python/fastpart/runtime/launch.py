@@ -16,8 +16,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import IO
 
-from ..core.processes import exit_status, is_stopped
-from ..core.system import after_fork, limits, require_processes
+from ..core.system import after_fork, exit_status, is_stopped, limits, require_processes
 from .reporting import PARENT, PIPE
 from .session import SHARED_MEMORY
 

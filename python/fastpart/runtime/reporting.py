@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from ..core.processes import die_with
+from ..core.system import die_with
 from ..errors import FastpartError
 
 PIPE, PARENT, RUN = "FASTPART_REPORTS", "FASTPART_SUPERVISOR", "FASTPART_RUN"

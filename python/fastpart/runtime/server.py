@@ -25,8 +25,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
-from ..core.processes import die_with, exit_status
-from ..core.system import set_limit
+from ..core.system import die_with, exit_status, set_limit
 from .launch import STATUS
 from .reporting import PARENT, PIPE
 

@@ -21,8 +21,7 @@ from ..errors import GraphFormatError
 from ..partitions.part_files import MANIFEST
 from ..partitions.partition import VertexPartition
 from ..partitions.parts import part_name
-from .identities import identity
-from .manifest import facts_of, manifest_bytes, read_manifest
+from .manifest import facts_of, identity, manifest_bytes, read_manifest
 
 FILE, RECORD = "cache_ids.npy", "cache.json"
 """The list of a part, in its folder, and what the lists are for, beside the manifest."""

@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..core.parameters import FeatureDtype
-from ..core.rows import Array, Rows
-from ..core.standardising import Numbers, standardised
+from ..core.rows import Array, Numbers, Rows, standardised
 from ..errors import ParameterError, arg
 from ..graphs.graph_directory import Embedded
 from ..partitions.coding import SCALE_BYTES, Codes, Coding, Floats, Scale, row_dtype

@@ -14,15 +14,13 @@ import msgspec
 import numpy as np
 
 from .. import _core
-from ..core.finite import not_finite
 from ..core.folders import below, leads_out
 from ..core.frames import before_polars_threads
 from ..core.options import RunOptions
 from ..core.outputs import new_folder
 from ..core.parameters import one_line
 from ..core.parsing import named
-from ..core.rows import Array, Rows
-from ..core.standardising import STATISTICS
+from ..core.rows import STATISTICS, Array, Rows, not_finite
 from ..errors import GraphWarning, warn
 from ..graphs.graph import Graph
 from ..graphs.graph_directory import EDGES, GraphDirectory
@@ -35,8 +33,9 @@ from ..partitions.partition import EdgePartition, Partition, VertexPartition
 from ..partitions.parts import PART, part_name
 from ..partitions.results import Evaluation
 from ..partitions.stored_graph import store_ids
-from .arrays import (
+from .contents import (
     IDS,
+    Contents,
     Gathering,
     Sizes,
     arrays_of_relation,
@@ -44,7 +43,6 @@ from .arrays import (
     count_types,
     described,
 )
-from .contents import Contents
 from .edge_splits import write_edge_splits
 from .manifest import CATEGORIES, Listing, as_json, manifest_bytes, replaced_files
 from .schemas import CODED, SCHEMA, TYPED, caps_of

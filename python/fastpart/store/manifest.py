@@ -1,7 +1,8 @@
-"""The manifest of a partition directory: read, and written with the list of all files."""
+"""The manifest of a partition directory: read, written with the list of all files, and what tells it from others."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -11,15 +12,15 @@ from typing import Any
 from .. import _core
 from ..core.folders import below, inside, owned
 from ..core.inputs import EDGE_LABEL_SPLITS, EDGE_LABELS, EDGE_MASKS, SPLITS
-from ..core.names import PathBelow
 from ..core.options import RunOptions
 from ..core.outputs import replaceable
 from ..core.parameters import choice, integer, shown
-from ..core.parsing import conform, json_object, with_checksum
+from ..core.parsing import PathBelow, conform, json_object, with_checksum
 from ..errors import FastpartError, GraphFormatError, ParameterError
 from ..graphs.graph_directory import EmbeddedColumn, embedded_in
 from ..graphs.sidecars import Companion
 from ..graphs.types import RelationEntry, TypedRanges, TypeEntry
+from ..partitions.coding import COLUMNS, EDGE_COLUMNS
 from ..partitions.part_files import MANIFEST, coded_type, row_type
 from ..partitions.part_rows import OF_EDGES, OF_VERTICES, typed_of
 from ..partitions.parts import part_name
@@ -248,3 +249,54 @@ class Listing:
 def facts_of(size: int, xxh3: str) -> dict[str, Any]:
     """Return the entry of a file."""
     return {"size": size, "xxh3": xxh3}
+
+
+FILES = {
+    "parts": ("vertices.npy", "root.npy"),
+    "labels": ("labels.npy",),
+    "splits": ("train.npy", "val.npy", "test.npy"),
+    "edge splits": ("edge_train.npy", "edge_val.npy", "edge_test.npy"),
+}
+"""Files of a part that can be read to tell whether they changed, if the directory does not list their checksums."""
+
+_EDGE_LABEL_FILES = {"labels of edges": (f"{EDGE_LABELS}.npy", *(f"{mask}.npy" for mask in EDGE_MASKS))}
+"""Further files of a part, in a directory with labels of edges."""
+
+ROWS = {"features": ("features.npy", COLUMNS), "edge_features": ("edge_features.npy", EDGE_COLUMNS)}
+"""Files of a part that may be too large to read, or on another machine. The list of the directory has to know them."""
+
+_ELSEWHERE = ("input", "fastpart", "schema", "files", OWN)
+"""Entries of the manifest that may differ between copies of a directory."""
+
+
+def identity(manifest: Mapping[str, Any]) -> str:
+    """Return a hash of what copies of a directory have in common, also where one of them has no list of its files."""
+    return digest({name: value for name, value in manifest.items() if name not in _ELSEWHERE})
+
+
+def files_of(manifest: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Return the files of a part that tell whether the part changed, by their content."""
+    labelled = any(EDGE_LABELS in each for each in (manifest, *manifest.get("relations", ())))
+    return FILES | (_EDGE_LABEL_FILES if labelled else {})
+
+
+def checksums_of(manifest: Mapping[str, Any]) -> dict[str, str]:
+    """Return a hash of the listed checksums of what a training reads. Nothing if the directory has no list."""
+    files = manifest.get("files")
+    return (
+        {what: digest(_listed_sums(files, names)) for what, names in (files_of(manifest) | ROWS).items()}
+        if files
+        else {}
+    )
+
+
+def digest(facts: Mapping[str, Any]) -> str:
+    """Return a hash of facts, as JSON has them."""
+    return hashlib.blake2b(json.dumps(facts, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
+def _listed_sums(files: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    wanted = set(names)
+    return {
+        file: [known["size"], known["xxh3"]] for file, known in files.items() if Path(file).name in wanted
+    }

@@ -11,7 +11,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from .plugged.libraries import import_torch
+from .plugged import import_torch
 from .registry import METHODS
 from .registry import register as register
 

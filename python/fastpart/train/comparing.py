@@ -31,7 +31,7 @@ from ..partitions.partition import VertexPartition
 from ..store.loading import open_partition
 from ..store.manifest import read_manifest
 from .options import KeptOptions, Options, TrainOptions
-from .plugged.libraries import import_dgl
+from .plugged import import_dgl
 from .registry import names, of
 
 if TYPE_CHECKING:

@@ -19,9 +19,8 @@ from ..core.parameters import regular
 from ..core.parsing import damaged
 from ..errors import ParameterError, arg
 from ..loading.remote import exchange_of
-from ..loading.rows.counts import Counts
-from ..loading.rows.embeddings import Embeddings
-from ..loading.rows.source import Array, RowIds
+from ..loading.rows.owners import Embeddings
+from ..loading.rows.sources import Array, Counts, RowIds
 from ..partitions.partition import VertexPartition
 from ..partitions.seeds import TypeVertices
 from ..partitions.types import of_type, range_of_type

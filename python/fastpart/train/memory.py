@@ -30,7 +30,7 @@ from .method_options import ByteGNNOptions, EdgeOptions, LinkOptions, SampledOpt
 from .models import CLUSTER, NEIGHBOUR, attends, is_layered, may_take_edges, sampling_of
 from .models.scores import Task
 from .options import Options
-from .plugged.objects import name_of
+from .plugged import name_of
 
 LIGHT_BYTES = 64 << 20
 """A process without torch."""

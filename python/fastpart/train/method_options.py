@@ -23,7 +23,7 @@ from .options import (
     name_of_a,
     not_below_0,
 )
-from .plugged.model_source import ModelSource
+from .plugged import ModelSource
 
 Order = Literal["global", "parts"]
 Policy = Literal["static", "lru"]

@@ -18,7 +18,7 @@ from ..errors import FastpartError, ParameterError, TrainingError
 from ..partitions.partition import PartitionSource, directory_of
 from .opening import open as open_run
 from .options import KeptOptions
-from .plugged.libraries import import_ray
+from .plugged import import_ray
 from .registry import loaded, names, of
 from .runs.run_folder import RAY, SCRATCH, RunFolder
 

@@ -17,7 +17,7 @@ from .learning.trainable import Make
 from .models import build
 from .models.scores import task_of
 from .options import Options
-from .plugged.model_source import MODELS, TYPED_MODELS, ModelSource, checked
+from .plugged import MODELS, TYPED_MODELS, ModelSource, checked
 from .registry import loaded, names, of
 from .runs.beginning import refuse_other_model
 from .runs.history import History

@@ -21,9 +21,20 @@ from ..core.options import RunOptions
 from ..core.parameters import CacheCriterion, RowsIo, StrPath
 from ..errors import ParameterError, arg
 from ..partitions.loader_options import Fanouts
-from .plugged.model_source import ModelSource, checked, import_path
-from .plugged.notebooks import in_notebook, text_of
-from .plugged.objects import PLUGGED, is_network, metrics_of, name_of, pickled, plugged, unpickled
+from .plugged import (
+    PLUGGED,
+    ModelSource,
+    checked,
+    import_path,
+    in_notebook,
+    is_network,
+    metrics_of,
+    name_of,
+    pickled,
+    plugged,
+    text_of,
+    unpickled,
+)
 
 FANOUT = 10
 """Default number of sampled neighbours per vertex and layer."""
@@ -54,7 +65,7 @@ def not_below_0(name: str, value: Any) -> float:
 
 
 def model_source(name: str, value: Any) -> ModelSource:
-    """Return a model that can be found. See :func:`.model_source.checked`."""
+    """Return a model that can be found. See :func:`.plugged.checked`."""
     return checked(value, name)
 
 

@@ -13,8 +13,7 @@ from ..core.parameters import Of, choice
 from ..errors import ParameterError
 from ..runtime.environment import found
 from .options import TrainOptions, methods_of
-from .plugged.libraries import import_torch
-from .plugged.model_source import refuse_nested
+from .plugged import import_torch, refuse_nested
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

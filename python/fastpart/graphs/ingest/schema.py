@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from ...core.names import PATTERN, Name
 from ...core.parameters import Directedness
+from ...core.parsing import PATTERN, Name
 
 RelationName = Annotated[str, msgspec.Meta(pattern=rf"^(\*|{PATTERN})\Z")]
 """``*`` stands for the relations that a column names."""

@@ -1,10 +1,15 @@
-"""Makes a plan: the access lists of all workers, which rows stay in memory, and the packs of the others."""
+"""Makes a plan: its key, the access lists of all workers, the rows in memory, the cost of reading, and the packs."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from ... import _core
 from ...core import parameters
@@ -13,16 +18,129 @@ from ...core.frames import pl
 from ...core.options import RunOptions
 from ...core.outputs import new_folder, owning
 from ...core.parameters import StrPath, shown, sized
+from ...core.system import ends_of, state_of
 from ...errors import MemoryBudgetError, ParameterError, arg
-from ...measures.accesses import SampledEpochs, accesses_of
-from ...measures.reading import FeatureFiles
-from ...partitions.loader_options import Fanouts, PlanOptions
+from ...measures.accesses import Accesses, SampledEpochs, accesses_of
+from ...measures.reading import Disk, EpochReads, FeatureFiles, FeatureSizes, timed, ways
+from ...partitions.coding import COLUMNS
+from ...partitions.loader_options import EpochOptions, Fanouts, PlanOptions
 from ...partitions.partition import VertexPartition
-from ...partitions.plan import MARKER, Plan, replaced_files
-from ...partitions.types import type_names
-from .costs import planned_ways, written_bytes
-from .key import key_of
+from ...partitions.plan import MARKER, Key, Plan, ReadCost, replaced_files
+from ...partitions.sampling import sampling_of
+from ...partitions.seeds import Deal
+from ...partitions.types import edge_keys, fanouts_of, type_names
+from ...store.manifest import checksums_of, digest, identity
 from .packing import PlannedType, WorkerPack, folder_of, most_used, without, write
+
+
+def key_of(
+    partition: VertexPartition, deal: Deal, fanouts: Fanouts, workers: int, options: EpochOptions
+) -> Key:
+    """Return what decides the rows of every batch, as JSON has it."""
+    sampling = sampling_of(partition, options)
+    weights = sampling.pop("weights")
+    return {
+        "partition": identity(partition.manifest or {}),
+        "rows": _rows(partition),
+        "vertices": _hash(deal.seeds.ids),
+        "weights": None if weights is None else _hash(weights),
+        "fanouts": _fanouts(fanouts, partition),
+        "batch_size": deal.batch_size,
+        "seed": deal.seed,
+        "sampling": sampling["kind"],
+        "merged": sampling["merged"],
+        "temporal": sampling.get("temporal"),
+        "times": None if deal.seeds.times is None else _hash(deal.seeds.times),
+        "shuffle": deal.shuffle,
+        "drop_last": deal.drop_last,
+        "workers": workers,
+        **({"types": type_names(partition), "input": deal.seeds.type} if partition.is_typed else {}),
+    }
+
+
+def _fanouts(fanouts: Fanouts, partition: VertexPartition) -> Any:
+    """Return the fanouts of each hop. Over types they stand by the name of the relation."""
+    hops: Any = fanouts_of(fanouts, partition)
+    if not partition.is_typed:
+        return list(hops)
+    return {name: [hop[place] for hop in hops] for place, (_, name, _) in enumerate(edge_keys(partition))}
+
+
+def _rows(partition: VertexPartition) -> str:
+    """Return a hash that differs if parts have other vertices, or these have other features.
+
+    Copies of a directory have the same, if it lists its checksums. Head and tail notice files that were replaced later.
+    """
+    listed = checksums_of(partition.manifest or {})
+    of_file = ends_of if listed else state_of
+    files = []
+    for part in partition.parts:
+        features = [rows._file("features.npy") for rows in part._by_type if rows.feature_bytes]
+        files += [part._file("vertices.npy"), *features]
+    assert partition.folder is not None
+    columns = [partition.folder / rows._above / COLUMNS for rows in partition.parts[0]._by_type]
+    found = [of_file(file) for file in [*files, *(file for file in columns if file.exists())]]
+    return digest({what: listed.get(what) for what in ("parts", "features")} | {"files": found})
+
+
+def _hash(array: npt.NDArray[Any]) -> str:
+    return _core.hash_bytes(np.ascontiguousarray(array).tobytes())
+
+
+def written_bytes(types: Sequence[PlannedType], packs: Sequence[Sequence[WorkerPack]]) -> int:
+    """Return the bytes of the packed and cached rows of all workers."""
+    return sum(
+        pack.num_rows * of.row_bytes for of_types in packs for of, pack in zip(types, of_types, strict=True)
+    )
+
+
+def planned_ways(
+    partition: VertexPartition,
+    types: Sequence[PlannedType],
+    lists: Sequence[Sequence[Accesses]],
+    packs: Sequence[Sequence[WorkerPack]],
+    memory: int,
+) -> list[ReadCost]:
+    """Return what each way to read the features takes.
+
+    Parameters
+    ----------
+    partition : VertexPartition
+        The parts.
+    types : sequence of PlannedType
+        The types whose features are planned.
+    lists : sequence of sequence of Accesses
+        The rows of the batches of each worker, type by type.
+    packs : sequence of sequence of WorkerPack
+        What is packed for each worker, type by type.
+    memory : int
+        Bytes that the page cache has for features.
+    """
+    epochs, steps = len(lists[0][0].epochs), lists[0][0].steps
+    of_all = [
+        chain.from_iterable(map(each.of, range(len(each))) for each in of_type)
+        for of_type in zip(*lists, strict=True)
+    ]
+    numbers = [of.number for of in types]
+    reads = EpochReads.counted(partition, steps, dict(zip(numbers, of_all, strict=True))).per_epoch(epochs)
+    files = [each for each in FeatureFiles.of(partition) if each is not None]
+    disk = Disk.of([path for each in files for path in each.paths])
+    stored = FeatureSizes.of(partition)
+    found = ways(reads, disk, stored, memory, epochs)
+    sized = [(of.row_bytes, pack) for of_types in packs for of, pack in zip(types, of_types, strict=True)]
+    cached = sum(len(pack.cached) * row_bytes for row_bytes, pack in sized)
+    packed = [each.read_bytes(row_bytes) for row_bytes, pack in sized for each in pack.epochs]
+    plan = timed("plan", round(sum(packed) / epochs), stored.bytes + written_bytes(types, packs), disk)
+    found = [*(way for way in found if way.way != "plan"), plan]
+    if cached and disk is not None:
+        of_rest = [
+            chain.from_iterable(map(each.of, range(steps)) for pack in of_type for each in pack.epochs)
+            for of_type in zip(*packs, strict=True)
+        ]
+        rest = dict(zip(numbers, of_rest, strict=True))
+        left = EpochReads.counted(partition, steps, rest).per_epoch(epochs)
+        found.insert(-1, timed("direct, memory", left.read_bytes, cached, disk, scattered=True))
+    return found
 
 
 def plan(

@@ -18,7 +18,7 @@ from ...measures.accesses import SampledEpochs, accesses_of
 from ...partitions.loader_options import EpochOptions, Fanouts
 from ...partitions.partition import VertexPartition
 from ...partitions.plan import Plan
-from .key import key_of
+from .building import key_of
 from .packing import (
     CACHED,
     PlannedType,

@@ -1,5 +1,5 @@
 """Where the rows of features of a batch come from. Each is a :class:`RowSource`."""
 
-from .source import RowSource
+from .sources import RowSource
 
 __all__ = ["RowSource"]

@@ -18,7 +18,7 @@ import numpy as np
 
 from ...core.options import NAMES
 from ...core.parameters import from_text, meant, one_line
-from ...core.processes import anonymous_bytes
+from ...core.system import anonymous_bytes
 from ...errors import GraphWarning, ParameterError
 from ...graphs.graph import Graph
 from ...partitions.partition import EdgePartition, Partition, VertexPartition

@@ -31,7 +31,7 @@ from ... import _core
 from ...errors import MemoryBudgetError
 from ...loading.fetching import Fetching
 from ...loading.remote import exchange_of
-from ...loading.rows.saved import RowFiles
+from ...loading.rows.sources import RowFiles
 from ...partitions.part_rows import TypeData
 from ...partitions.parts import VertexPartData
 from ...partitions.seeds import TypeVertices, rank_of_part

@@ -22,8 +22,7 @@ import torch
 from ... import _core
 from ...core.notes import log
 from ...core.parameters import shown, sized
-from ...loading.rows.saved import RowFiles
-from ...loading.rows.source import Array
+from ...loading.rows.sources import Array, RowFiles
 from ...partitions.coding import Coding
 from ...partitions.parts import VertexPartData
 from ..ranks import barrier, from_first, is_first, largest, total

@@ -24,13 +24,13 @@ from ... import _core
 from ...core import parameters
 from ...core.outputs import Owner, owning
 from ...core.parameters import StrPath
-from ...core.processes import continue_siblings
+from ...core.system import continue_siblings
 from ...errors import FastpartError, ParameterError, TrainingError, arg
 from ...runtime.environment import TORCHRUN, Ranks, found, variables
 from ...runtime.reporting import blames_peers
 from ...runtime.watch import Supervisor
 from ..options import TrainOptions
-from ..plugged.notebooks import in_notebook
+from ..plugged import in_notebook
 from ..ranks import barrier, from_first, is_first
 from ..runs.run_folder import MODEL, SCRATCH, RunFolder
 

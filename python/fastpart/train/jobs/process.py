@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from ...runtime.reporting import Reports, run
-from ..plugged.libraries import import_torch
+from ..plugged import import_torch
 
 _START_SECONDS = timedelta(days=7).total_seconds()
 """How long workers wait for each other to start. The supervisor ends them if one does not."""

@@ -19,9 +19,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from ...core.finite import not_finite
 from ...core.parameters import shown
-from ...core.standardising import STATISTICS
+from ...core.rows import STATISTICS, not_finite
 from ...errors import GraphFormatError, GraphWarning, arg, code, warn
 from ...partitions.part_files import Array
 from ...partitions.part_rows import TypeData
@@ -29,7 +28,7 @@ from ..data import AnyDataset
 from ..models import TypedNetwork, may_take_edges
 from ..models.network import Network
 from ..options import OnEpoch
-from ..plugged.model_source import ModelSource
+from ..plugged import ModelSource
 from ..runs.history import score_of
 
 

@@ -15,7 +15,7 @@ from ...errors import FastpartError, GraphWarning, ParameterError, code, warn
 from ...runtime.reporting import describe
 from ..models.scores import TALLY, Task, scores_of
 from ..options import Options
-from ..plugged.objects import pickled, unpickled
+from ..plugged import pickled, unpickled
 from ..ranks import is_first, total, world_size
 
 UNSCORED = -math.inf

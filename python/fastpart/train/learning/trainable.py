@@ -20,9 +20,7 @@ from ...runtime.reporting import describe
 from ..models import build, example, is_made
 from ..models.scores import Task
 from ..options import Options
-from ..plugged.model_source import ModelSource, import_path, refuse_unguarded
-from ..plugged.notebooks import in_notebook
-from ..plugged.objects import is_network, name_of, pickled
+from ..plugged import ModelSource, import_path, in_notebook, is_network, name_of, pickled, refuse_unguarded
 from .metrics import refuse_unfit_metrics
 from .normalisation import BatchNorm, synchronise
 

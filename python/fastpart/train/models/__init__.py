@@ -13,21 +13,26 @@ from torch import nn
 
 from ...errors import FastpartError, ParameterError
 from ...runtime.reporting import describe
+from .. import plugged
 from ..graphs.rows import Rows, TypedRows
 from ..options import Options
-from ..plugged import model_source
-from ..plugged.model_source import ModelSource, checked, import_path, module_of
-from ..plugged.objects import name_of
+from ..plugged import ModelSource, checked, import_path, module_of, name_of
 from .categories import Categories, WithCategories
-from .edge_index import EdgeIndexModel, has_edge_attr, takes_edge_attr, takes_edge_index
 from .gat import GAT
 from .graphsage import GraphSAGE
-from .network import CLUSTER, NEIGHBOUR, SAINT, Network
+from .network import (
+    CLUSTER,
+    NEIGHBOUR,
+    SAINT,
+    EdgeIndexModel,
+    Network,
+    has_edge_attr,
+    takes_edge_attr,
+    takes_edge_index,
+)
+from .relational import HGT, RGAT
 from .scores import Task, TypedTask
-from .typed.hetero import HeteroModel, takes_relations, two_of_each_type
-from .typed.hgt import HGT
-from .typed.network import TypedNetwork
-from .typed.rgat import RGAT
+from .typed import HeteroModel, TypedNetwork, takes_relations, two_of_each_type
 
 __all__ = [
     "CLUSTER",
@@ -58,10 +63,10 @@ def _classes(places: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-MODELS: dict[str, type[Network]] = _classes(model_source.MODELS)
+MODELS: dict[str, type[Network]] = _classes(plugged.MODELS)
 """The built-in models by the value of ``model=``."""
 
-TYPED_MODELS: dict[str, type[TypedNetwork]] = _classes(model_source.TYPED_MODELS)
+TYPED_MODELS: dict[str, type[TypedNetwork]] = _classes(plugged.TYPED_MODELS)
 """The built-in models of typed graphs by the value of ``model=``."""
 
 

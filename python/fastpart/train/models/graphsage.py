@@ -1,13 +1,18 @@
-"""GraphSAGE (Hamilton, Ying and Leskovec, NeurIPS 2017, section 3.3)."""
+"""GraphSAGE (Hamilton, Ying and Leskovec, NeurIPS 2017, section 3.3), and the networks over its layers.
+
+Cluster-GCN (Chiang et al., KDD 2019, section 3.2) and GraphSAINT (Zeng et al., ICLR 2020, section 3) differ in what
+they are trained on, NGNN (Song, Ma, Ma and Wu, "Network In Graph Neural Network", 2021, section 3.1) in its layers.
+"""
 
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ..graphs.neighbourhood import Neighbourhood
 from ..options import Options
-from .network import Network
+from .network import CLUSTER, SAINT, Network
 from .scores import Task
 
 
@@ -69,3 +74,45 @@ class GraphSAGEWithLoops(Network):
     def make_layer(self, index: int, width: int, out: int, task: Task, options: Options) -> nn.Module:
         """Return one layer."""
         return SAGEWithLoop(width, out)
+
+
+class ClusterGCN(GraphSAGE):
+    """GraphSAGE, trained on unions of clusters.
+
+    As in the authors' code, a vertex and the mean of its neighbours have separate linear maps. This serves the purpose
+    of the paper's enhanced diagonal (section 3.3).
+    """
+
+    sampling = CLUSTER
+
+
+class GraphSAINT(GraphSAGE):
+    """GraphSAGE, trained on graphs sampled by random walks.
+
+    The edges of a sample have weights that make the mean unbiased.
+    """
+
+    sampling = SAINT
+
+
+class DeepSAGE(nn.Module):
+    """A layer of GraphSAGE with an additional nonlinear layer inside."""
+
+    takes_means = True
+
+    def __init__(self, width: int, hidden: int, out: int) -> None:
+        super().__init__()
+        self.convolution = SAGE(width, hidden)
+        self.linear = nn.Linear(hidden, out)
+
+    def forward(self, graph: Neighbourhood, x: Tensor) -> Tensor:
+        """Return one row for each target."""
+        return self.linear(F.relu(self.convolution(graph, x)))
+
+
+class NGNN(Network):
+    """GraphSAGE with deeper layers over the same neighbourhoods."""
+
+    def make_layer(self, index: int, width: int, out: int, task: Task, options: Options) -> nn.Module:
+        """Return one layer."""
+        return DeepSAGE(width, options.hidden, out)

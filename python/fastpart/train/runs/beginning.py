@@ -15,8 +15,7 @@ from ..learning.trainable import Make
 from ..models import build
 from ..models.scores import Task
 from ..options import TrainOptions
-from ..plugged.model_source import MODELS
-from ..plugged.objects import PLUGGED
+from ..plugged import MODELS, PLUGGED
 from .identity import refuse_difference
 from .run_folder import CHECKPOINT, MARKER, RunFolder, refuse_other_shapes, weights_in
 

@@ -11,11 +11,9 @@ from ... import _core
 from ...core.options import RunOptions
 from ...core.parameters import regular, shown
 from ...errors import GraphFormatError, ParameterError, arg
-from ...store.identities import ROWS, checksums_of, digest, files_of
-from ...store.manifest import CATEGORIES
+from ...store.manifest import CATEGORIES, ROWS, checksums_of, digest, files_of
 from ..options import Options
-from ..plugged.model_source import ModelSource
-from ..plugged.objects import name_of
+from ..plugged import ModelSource, name_of
 
 MAY_CHANGE = frozenset({"epochs", "patience", "eval_every", "metrics"})
 """Options that a resume may change. Where batches wait and rows lie is no option: it changes no loss."""

@@ -25,9 +25,8 @@ from torch import Tensor, nn
 from ... import _core
 from ...core import parameters
 from ...core.folders import links, refuse_links
-from ...core.names import PathBelow
 from ...core.parameters import StrPath, shown
-from ...core.parsing import Count, checked_object, json_object
+from ...core.parsing import Count, PathBelow, checked_object, json_object
 from ...errors import GraphFormatError, ParameterError, arg
 from ...store.saving import refuse_unwritable
 from ..learned_rows import EMBEDDINGS

@@ -22,8 +22,7 @@ import numpy.typing as npt
 from .... import _core
 from ....core.notes import log
 from ....core.parsing import json_object
-from ....core.rows import Rows
-from ....core.standardising import STATISTICS, standardised
+from ....core.rows import STATISTICS, Rows, standardised
 from ....errors import GraphWarning, ParameterError, warn
 from ...graph_directory import CATEGORIES
 from ..catalog import RelationTable, VertexTable

@@ -14,9 +14,9 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
-from ....core.names import is_name
 from ....core.parameters import meant, one_line, regular, shown
 from ....core.parameters import path as checked_path
+from ....core.parsing import is_name
 from ....errors import ParameterError
 from ..schema import Column, Csv, Entry, Format, Key, Rates, Relation, Schema, Table, Vertices
 from ..tables.listing import joined

@@ -21,7 +21,7 @@ from ....core.notes import log
 from ....core.options import RunOptions
 from ....core.parameters import regular, shown
 from ....core.parsing import json_object
-from ....core.standardising import STATISTICS
+from ....core.rows import STATISTICS
 from ....errors import GraphFormatError, ParameterError
 from ...graph_directory import CATEGORIES
 from ..columns import DESCRIPTION, FEATURES, LABELS, RAW, SPLIT, SPLIT_STATES, STATES, TIMES, WEIGHTS

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from ....core.file_states import state_of
 from ....core.folders import leads_out
 from ....core.parameters import one_line, regular, shown
 from ....core.parameters import path as checked_path
+from ....core.system import state_of
 from ....errors import GraphFormatError, ParameterError
 
 URL = re.compile(r"^(s3|s3a|gs|gcs|az|azure|abfs|abfss|adl|hf|https?|file)://")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ....core.processes import die_with, resident_bytes
+from ....core.system import die_with, resident_bytes
 
 Ids = npt.NDArray[np.int64]
 Graph = tuple[Ids, Ids, Ids]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ....core.processes import anonymous_bytes
+from ....core.system import anonymous_bytes
 from ....errors import FastpartError, MemoryBudgetError
 from ....runtime.launch import NewProcess, send_signal
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ....core.parsing import json_object
-from ....core.processes import anonymous_bytes
+from ....core.system import anonymous_bytes
 from ....runtime.reporting import RUN, Reports
 from .cache import RowIds
 from .graphs import Graph, Graphs

@@ -13,10 +13,9 @@ import msgspec
 
 from .... import _core, export
 from ....core.folders import within
-from ....core.names import PathBelow
 from ....core.options import RunOptions
 from ....core.parameters import shown
-from ....core.parsing import Count, checked_object, json_object
+from ....core.parsing import Count, PathBelow, checked_object, json_object
 from ....errors import GraphFormatError, MemoryBudgetError, ParameterError, arg
 from ....partitions.partition import PartitionSource, directory_of
 from ....runtime.session import SHARED_MEMORY

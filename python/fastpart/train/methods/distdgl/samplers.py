@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
-from ....core.processes import die_with
+from ....core.system import die_with
 from ....runtime.reporting import RUN, describe
 from ....runtime.session import SHARED_MEMORY
-from ...plugged.libraries import import_dgl
+from ...plugged import import_dgl
 from . import local
 
 _WATCHED_EVERY = 0.2

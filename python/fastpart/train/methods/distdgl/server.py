@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from ....runtime.reporting import Reports, run
-from ...plugged.libraries import import_dgl
+from ...plugged import import_dgl
 from . import local
 
 

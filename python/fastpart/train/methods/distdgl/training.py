@@ -13,7 +13,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from ....core.processes import anonymous_bytes
+from ....core.system import anonymous_bytes
 from ....errors import ParameterError, arg
 from ....runtime.reporting import Reports
 from ...graphs.rows import Rows

@@ -15,7 +15,7 @@ from ....core.parsing import json_object
 from ....errors import ParameterError
 from ....runtime.reporting import Reports, run
 from ...method_options import DistDGLOptions
-from ...plugged.libraries import import_dgl
+from ...plugged import import_dgl
 from . import local, samplers
 
 _PATIENCE = timedelta(days=7)

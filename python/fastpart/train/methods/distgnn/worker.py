@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ....core.processes import anonymous_bytes, resident_bytes
+from ....core.system import anonymous_bytes, resident_bytes
 from ....loading import sum_gradients
 from ....partitions.partition import PartitionSource
 from ...data import AnyDataset, open_dataset

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ....core.processes import anonymous_bytes
+from ....core.system import anonymous_bytes
 from ....loading import dropout, sum_gradients
 from ....partitions.seeds import owner_of, rank_of_part
 from ...jobs.job import Place

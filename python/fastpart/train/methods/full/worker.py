@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ....core.processes import anonymous_bytes
+from ....core.system import anonymous_bytes
 from ...data import AnyDataset, open_dataset
 from ...jobs.job import Place
 from ...learning.learner import Learner, train_epoch

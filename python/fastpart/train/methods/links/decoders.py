@@ -19,7 +19,7 @@ from ...method_options import DecoderName, PairDecoderName
 from ...models import TypedNetwork, build
 from ...models.scores import Task, TypedTask
 from ...options import Options
-from ...plugged.objects import name_of
+from ...plugged import name_of
 from .steps import Step
 
 DECODERS: tuple[DecoderName, ...] = get_args(DecoderName)

@@ -8,7 +8,10 @@ from contextlib import ExitStack
 import numpy as np
 import torch
 
-from ....errors import ParameterError, arg
+from ....core.parameters import shown
+from ....errors import ParameterError, arg, code
+from ....loading.timed_edges import times_of
+from ....partitions.loader_options import TemporalOptions
 from ....partitions.partition import PartitionSource
 from ...jobs.launch import Launch, number_of_workers
 from ...jobs.warnings import Guessing, entropy_of_pairs
@@ -29,12 +32,41 @@ from ...method_options import LinkOptions
 from ...models import NEIGHBOUR, sampling_of
 from ...registry import Method
 from ...runs.trained import TrainedModel
-from ..sampled.driver import LearningRows
-from ..sampled.temporal import refuse_degrees
+from ..sampled.driver import LearningRows, refuse_degrees
 from .dataset import LinkDataset, digest_of
 from .decoders import network_with
-from .temporal import refuse_look_ahead
 from .trained import TrainedLinks
+
+
+def refuse_look_ahead(dataset: LinkDataset) -> None:
+    """Raise an error if training edges have no times, or scores from all edges would look ahead."""
+    partition, given = dataset.partition, TemporalOptions(temporal="uniform")
+    for relation in dataset.predicted:
+        times_of("train", dataset.pairs("train", relation), partition, given, relation[1])
+    if not any(dataset.count_of(split) for split in ("val", "test")):
+        return
+    since = dataset.held_out_from
+    if since is None:
+        raise ParameterError(
+            f"temporal: the held-out pairs in {shown(dataset.path)} were not split by time, so that scores would look "
+            "ahead. Split the edges with "
+            + code(
+                "splits = fastpart.split_edges(graph, times=times)",
+                "`fastpart split-edges GRAPH TRAIN --times TIMES`",
+            )
+        )
+    for part in partition.parts:
+        late = any(rows.times is not None and np.any(rows.times >= since) for rows in part._by_relation)
+        sources = dataset.topology.rows_of(part.vertices[np.unique(part.indices)])
+        if late or np.any(partition._times.of_rows(sources) >= since):
+            raise ParameterError(
+                f"temporal: part {part.index} of {shown(dataset.path)} has an edge, or the source of one, that came at "
+                f"{since} or later, where the held-out pairs begin. Save "
+                + code(
+                    "splits.graph of fastpart.split_edges(graph, times=times) with edge_times=splits.edge_times",
+                    "the TRAIN of `fastpart split-edges GRAPH TRAIN --times TIMES` with --edge-times TRAIN.times.npy",
+                )
+            )
 
 
 class Driver(LearningRows):

@@ -1,18 +1,25 @@
-"""``sampled`` and ``bytegnn``: start workers over all parts."""
+"""``sampled`` and ``bytegnn``: start workers over all parts. Temporal samples ask more of a directory and a model."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+
+import numpy as np
+import torch
+from torch import Tensor
 
 from ....errors import ParameterError, arg
 from ....loading.planning.windows import PACKING_BYTES, planned_for
-from ....partitions.loader_options import EpochOptions
+from ....loading.trace import merge
+from ....partitions.loader_options import EpochOptions, TemporalOptions
 from ....partitions.partition import PartitionSource
 from ....partitions.plan import Plan
+from ....partitions.temporal import loaded_seeds
 from ....runtime.environment import found
-from ...data import Dataset
+from ...data import SPLITS, Dataset
+from ...graphs.rows import Rows
 from ...jobs import driver
 from ...jobs.launch import Launch, number_of_workers
 from ...learned_rows import learned_files
@@ -31,11 +38,52 @@ from ...memory import (
     workers_here,
 )
 from ...method_options import ByteGNNOptions, SampledOptions
-from ...models import CLUSTER, NEIGHBOUR, sampling_of
+from ...models import CLUSTER, NEIGHBOUR, build, sampling_of
+from ...models.scores import Task
+from ...options import Options, TemporalRule
 from ...registry import Method
 from ...runs.trained import TrainedModel, with_learned_rows
-from .temporal import refuse_degrees, refuse_untimed, temporal_of
-from .traces import merge
+from .steps import no_degrees
+
+
+def temporal_of(options: SampledOptions | ByteGNNOptions) -> TemporalRule | None:
+    """Return how temporal samples are made. None: times do not count."""
+    return None if isinstance(options, ByteGNNOptions) else options.temporal
+
+
+def refuse_untimed(dataset: Dataset, temporal: TemporalRule) -> None:
+    """Raise an error unless all vertices that are trained on or scored have times."""
+    given = TemporalOptions(temporal=temporal)
+    for split in SPLITS:
+        if split not in dataset.known.get("splits", []):
+            continue
+        loaded_seeds(split, dataset.partition, given, dataset.target)
+
+
+def refuse_degrees(task: Task, options: Options) -> None:
+    """Raise an error if a model samples graphs, or needs in-degrees of the whole graph."""
+    if sampling_of(options.model) != NEIGHBOUR:
+        raise ParameterError(
+            f"model: {options.model} trains on sampled graphs, which have no times. Use another one with "
+            f"{arg('temporal')}"
+        )
+    if task.target:
+        return  # networks over types know no degrees
+    asked: list[bool] = []
+
+    def degrees() -> Tensor:
+        asked.append(True)
+        return torch.ones(2, dtype=torch.int64)
+
+    two = Rows(np.arange(3), np.array([1, 0], np.int32), degrees, sources=2)
+    with (
+        torch.random.fork_rng(devices=[]),
+        torch.no_grad(),
+        suppress(Exception),
+    ):  # others tell what does not fit
+        build(task, options).eval()([two] * options.layers, torch.ones(2, task.features))
+    if asked:
+        no_degrees()
 
 
 class LearningRows(driver.Driver):

@@ -12,8 +12,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from ....core.processes import anonymous_bytes
+from ....core.system import anonymous_bytes
 from ....loading import Trace, sum_gradients
+from ....loading.trace import save_part
 from ....partitions.seeds import rank_of_part
 from ...data import Dataset
 from ...graphs.rows import alone
@@ -31,7 +32,6 @@ from ...ranks import SYNCHRONISING, Clock, barrier, copy_from_first, device, of_
 from ...runs.history import score_of
 from .sampled_scores import SampledScores
 from .steps import Graphs, Neighbours, Step, StepSource, on_device
-from .traces import save_part
 
 WorkerOptions = SampledOptions | ByteGNNOptions | ArmadaOptions
 

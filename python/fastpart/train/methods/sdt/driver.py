@@ -17,8 +17,7 @@ from ...jobs.launch import Launch
 from ...memory import Need
 from ...method_options import SDTOptions
 from ...registry import Method
-from .regroup import regrouped
-from .sizing import Sizes, needs, parts_for
+from .sizing import Sizes, needs, parts_for, regrouped
 from .worker import copies_of
 
 

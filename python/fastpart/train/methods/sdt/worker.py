@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from ....core.processes import anonymous_bytes
+from ....core.system import anonymous_bytes
 from ....loading import sum_gradients
 from ...data import Dataset
 from ...inference.inference import Inference

@@ -1,26 +1,226 @@
-"""The threads that make batches, and which task each takes next.
+"""Batches as a graph of small tasks, and the threads that launch and run them.
 
-Two levels. Coarse: an idle thread launches the next batch if its score says so (:mod:`.launching`), or if no batch is
-under way. Fine: of the tasks that can run, those of the earliest batch come first, and among these the cheapest.
-Batches are functions of their step, and are handed out in order. So the schedule does not change them.
+Operators make a batch, and some of them wait for others. There are two levels. Coarse: an idle thread launches the next
+batch if its launch score says so (:class:`Launching`), or if no batch is under way. Fine: of the tasks that can run,
+the tasks of the earliest batch come first, and among these the cheapest. Batches are functions of their step, and are
+handed out in order. So the schedule does not change them.
 
-Source: Zheng et al., "ByteGNN: Efficient Graph Neural Network Training at Large Scale", PVLDB 15(6), 2022, section 4.2.
+Source: Zheng et al., "ByteGNN: Efficient Graph Neural Network Training at Large Scale", PVLDB 15(6), 2022, sections 4.1
+and 4.2, and Algorithm 1.
 """
 
 from __future__ import annotations
 
 import heapq
 import itertools
+import math
 import threading
+import time
 from collections import defaultdict
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from .dag import BatchState, Dag, Operator, Pieces
-from .launching import Launching, Mean
 from .trace import Trace
+
+
+@dataclass(frozen=True)
+class BatchState:
+    """A batch that is not complete yet.
+
+    Attributes
+    ----------
+    step : int
+        Its number in the epoch.
+    results : dict
+        The result of each operator.
+    """
+
+    step: int
+    results: dict[str, Any] = field(default_factory=dict)
+
+    def __getitem__(self, operator: str) -> Any:
+        return self.results[operator]
+
+
+Run = Callable[[BatchState], Any]
+"""The work of an operator."""
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Work of an operator that is left to do in any order, and its result after it."""
+
+    calls: Sequence[Callable[[], object]]
+    result: Any
+
+
+@dataclass(frozen=True)
+class Operator:
+    """A step of making a batch.
+
+    Attributes
+    ----------
+    name : str
+        Its name in traces. ByteGNN has "seed", "positive", "negative", "neighbourhood" and "features".
+    run : callable
+        Returns the result for a :class:`BatchState`, or :class:`Pieces`. It must depend only on the number of the
+        step and the results of the operators before it. Several threads call it.
+    after : tuple of str
+        Operators whose results it uses.
+    """
+
+    name: str
+    run: Run
+    after: tuple[str, ...] = ()
+
+
+class Dag:
+    """Operators without circles. The result of the last one is the batch.
+
+    Attributes
+    ----------
+    operators : dict of str to Operator
+        By name, each after those that it waits for.
+    """
+
+    def __init__(self, operators: Sequence[Operator]) -> None:
+        known = {operator.name: operator for operator in operators}
+        if len(known) < len(operators):
+            raise ValueError("operators: a name occurs twice")
+        waits = {operator.name: operator.after for operator in operators}
+        if missing := {name for after in waits.values() for name in after} - known.keys():
+            raise ValueError(f"operators: {', '.join(sorted(missing))} is waited for, but not there")
+        try:
+            order = list(TopologicalSorter(waits).static_order())
+        except CycleError as error:
+            raise ValueError(f"operators: they wait for each other: {error.args[1]}") from error
+        self.operators = {name: known[name] for name in order}
+        self.last = order[-1]
+
+    def begin(self) -> list[Operator]:
+        """Return the operators that wait for none."""
+        return [operator for operator in self.operators.values() if not operator.after]
+
+    def next(self, done: str, results: dict[str, Any]) -> list[Operator]:
+        """Return the operators that can begin, now that one is done."""
+        return [
+            operator
+            for operator in self.operators.values()
+            if done in operator.after and all(name in results for name in operator.after)
+        ]
+
+
+def operators(seed: Run, neighbourhood: Run, features: Run, **before: Run) -> Dag:
+    """Return the operators of a batch: seeds, their neighbourhood, and its features.
+
+    Training on edges has two ``before`` the neighbourhood: "positive", what the seeds are joined to, and "negative".
+    """
+    return Dag(
+        [
+            Operator("seed", seed),
+            *(Operator(name, run, ("seed",)) for name, run in before.items()),
+            Operator("neighbourhood", neighbourhood, tuple(before) or ("seed",)),
+            Operator("features", features, ("neighbourhood",)),
+        ]
+    )
+
+
+SIGMA = 10.0
+"""The launch score from which on a batch is launched.
+
+A score is the product of the gap since the last launch, in steps of training, of 0 to 100 for the utilisation, and of
+the balance. With processors half idle and a queue that lasts as long as a batch takes, a batch is launched every ninth
+of a step. With two more in the queue, every third.
+"""
+
+_SCALE = 100 / math.log(101)
+"""Makes the weight of the utilisation 100 at 0 % and 0 at 100 %."""
+
+
+class Mean:
+    """The mean of some numbers. None before the first."""
+
+    def __init__(self) -> None:
+        self._sum, self._count = 0.0, 0
+
+    def add(self, value: float) -> None:
+        """Count a number."""
+        self._sum, self._count = self._sum + value, self._count + 1
+
+    @property
+    def value(self) -> float | None:
+        """The mean so far."""
+        return self._sum / self._count if self._count else None
+
+
+class Launching:
+    """The launch score, from what was measured so far.
+
+    The paper takes the gap in seconds. Here it is in steps of training, so that one constant serves fast and slow
+    steps.
+
+    Parameters
+    ----------
+    processors : float
+        Processors of this process.
+    now, used : callable
+        The time, and the processor time that this process has used, in seconds.
+
+    Attributes
+    ----------
+    making, training : Mean
+        Seconds that batches take to make and to train on.
+    """
+
+    def __init__(
+        self,
+        processors: float,
+        now: Callable[[], float] = time.perf_counter,
+        used: Callable[[], float] = time.process_time,
+    ) -> None:
+        self._processors, self._now, self._used = processors, now, used
+        self.making, self.training = Mean(), Mean()
+        self.launched()
+
+    def launched(self) -> None:
+        """Begin a new gap."""
+        self._since, self._used_before = self._now(), self._used()
+
+    @property
+    def gap(self) -> float:
+        """Seconds since the last launch."""
+        return self._now() - self._since
+
+    @property
+    def utilisation(self) -> float:
+        """Share of the processors that this process used since the last launch."""
+        available = self.gap * self._processors
+        return min(1.0, (self._used() - self._used_before) / available) if available > 0 else 1.0
+
+    def score(self, queue: int) -> float:
+        """Return the launch score. Infinite if batches are used as soon as they are there.
+
+        Parameters
+        ----------
+        queue : int
+            Batches that were made and not used yet. 0 counts as 1.
+        """
+        making, training = self.making.value, self.training.value
+        if making is None or training is None:
+            return 0.0
+        if training <= 0:
+            return math.inf
+        balance = making / (training * max(queue, 1))
+        weight = 101 - math.exp(100 * self.utilisation / _SCALE)
+        return self.gap / training * weight * balance
+
+    def is_due(self, queue: int) -> bool:
+        """Return whether the score says to launch a batch."""
+        return self.score(queue) >= SIGMA
+
 
 _LOOK_SECONDS = 0.005
 """Time between two looks of an idle thread at the launch score."""

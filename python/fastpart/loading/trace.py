@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ... import _core
+from .. import _core
 
 _WITHIN = 1000
 """Nanoseconds from an arrow's end to the end of its span, so that viewers join them."""
@@ -94,3 +94,21 @@ def save_events(events: Iterable[Event], target: str | Path) -> None:
     first = min((event["ts"] for event in events if "ts" in event), default=0.0)
     shifted = [{**event, "ts": event["ts"] - first} if "ts" in event else event for event in events]
     _core.write_file(target, json.dumps({"traceEvents": shifted}).encode())
+
+
+def save_part(trace: Trace, folder: Path, worker: int) -> None:
+    """Write the events of a worker to a folder that all workers see."""
+    save_events(trace.events(), _file(folder, worker))
+
+
+def merge(folder: Path, workers: int, target: Path) -> None:
+    """Write the events of all workers to one file, and remove theirs."""
+    files = [_file(folder, worker) for worker in range(workers)]
+    events = [event for file in files for event in json.loads(file.read_text())["traceEvents"]]
+    save_events(events, target)
+    for file in files:
+        file.unlink()
+
+
+def _file(folder: Path, worker: int) -> Path:
+    return folder / f"trace-{worker}.json"

@@ -1,1 +1,0 @@
-"""The built-in models of typed graphs."""

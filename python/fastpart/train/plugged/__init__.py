@@ -1,1 +1,0 @@
-"""What users plug in: models, losses, optimizers and metrics, as names, files or objects."""
