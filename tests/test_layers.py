@@ -84,6 +84,7 @@ runs
 comparing, jobs, loggers
 methods
 costs, opening
+predictions
 on_ray
 """,
     "train.methods": """

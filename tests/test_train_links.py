@@ -137,7 +137,7 @@ def test_it_learns_and_the_result_can_be_used(parts, alone, tmp_path, splits):
         with pytest.raises(fp.errors.ParameterError, match=message):
             trained.probabilities(parts, bad)
     with pytest.raises(fp.errors.ParameterError, match="outputs: unknown value 'classes'"):
-        trained.predict(parts, outputs="classes")
+        trained.predict(parts, what="classes")
     with pytest.raises(fp.errors.ParameterError, match="out: unknown suffix"):
         trained.predict(parts, out=tmp_path / "rows.txt")
 

@@ -288,6 +288,7 @@ _OF_TRAINING = [
     ("fastpart.train.registry", "register"),
     ("fastpart.train.on_ray", "ray"),
     ("fastpart.train.opening", "open"),
+    ("fastpart.train.predictions", "predict"),
 ]
 
 

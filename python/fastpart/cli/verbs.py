@@ -481,4 +481,17 @@ _VERBS: dict[str, Verb | Family] = {
             _RESTORE,
         ),
     ),
+    "predict": Verb(
+        "training:predict",
+        ("train.predict",),
+        {"run": "The folder of a training.", "source": "A partition directory."},
+        "predict run/ parts/ -o classes.npy\n"
+        "predict run/ parts/ -o classes.parquet --restore graph/    # with the ids of the tables\n"
+        "predict run/ parts/ -o venues.parquet --restore graph/ --what probabilities",
+        (
+            *_out("A .npy with a row per vertex or record. With --restore, a .parquet or .csv.", REQUIRED),
+            _file("restore", "The folder that `fastpart ingest` wrote. The result has its ids."),
+        ),
+        without=frozenset({"vertices", "edges"}),
+    ),
 }

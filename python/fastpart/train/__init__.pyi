@@ -12,6 +12,7 @@ from fastpart.train.methods.embeddings.trained import TrainedEmbeddings
 from fastpart.train.methods.links.trained import TrainedLinks
 from fastpart.train.on_ray import ray
 from fastpart.train.opening import open
+from fastpart.train.predictions import predict
 from fastpart.train.registry import register
 from fastpart.train.runs.trained import TrainedModel
 
@@ -30,6 +31,7 @@ __all__ = [
     "full",
     "links",
     "open",
+    "predict",
     "ray",
     "register",
     "sampled",
@@ -69,6 +71,7 @@ def full(
     overwrite: bool = False,
     on_epoch: Callable[[dict[str, Any]], object] | None = None,
     callbacks: Sequence[Any] | None = None,
+    baselines: bool = True,
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def sampled(
@@ -106,6 +109,7 @@ def sampled(
     callbacks: Sequence[Any] | None = None,
     workers: int | None = None,
     timeout: float = 1800.0,
+    baselines: bool = True,
     scores: Literal["exact", "sampled", "none"] = "exact",
     sampling: Literal["uniform", "labor"] = "uniform",
     io: RowsIo | None = None,
@@ -152,6 +156,7 @@ def bytegnn(
     callbacks: Sequence[Any] | None = None,
     workers: int | None = None,
     timeout: float = 1800.0,
+    baselines: bool = True,
     scores: Literal["exact", "sampled", "none"] = "exact",
     sampling: Literal["uniform", "labor"] = "uniform",
     io: RowsIo | None = None,
@@ -201,6 +206,7 @@ def armada(
     on_epoch: Callable[[dict[str, Any]], object] | None = None,
     callbacks: Sequence[Any] | None = None,
     timeout: float = 1800.0,
+    baselines: bool = True,
     scores: Literal["exact", "sampled", "none"] = "exact",
     sampling: Literal["uniform", "labor"] = "uniform",
     **options: Unpack[Options],
@@ -238,6 +244,7 @@ def distdgl(
     overwrite: bool = False,
     on_epoch: Callable[[dict[str, Any]], object] | None = None,
     callbacks: Sequence[Any] | None = None,
+    baselines: bool = True,
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def sdt(
@@ -279,6 +286,7 @@ def sdt(
     callbacks: Sequence[Any] | None = None,
     workers: int | None = None,
     timeout: float = 1800.0,
+    baselines: bool = True,
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def distgnn(
@@ -310,6 +318,7 @@ def distgnn(
     on_epoch: Callable[[dict[str, Any]], object] | None = None,
     callbacks: Sequence[Any] | None = None,
     timeout: float = 1800.0,
+    baselines: bool = True,
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def sancus(
@@ -343,6 +352,7 @@ def sancus(
     on_epoch: Callable[[dict[str, Any]], object] | None = None,
     callbacks: Sequence[Any] | None = None,
     timeout: float = 1800.0,
+    baselines: bool = True,
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def links(
@@ -428,6 +438,7 @@ def edges(
     callbacks: Sequence[Any] | None = None,
     workers: int | None = None,
     timeout: float = 1800.0,
+    baselines: bool = True,
     io: RowsIo | None = None,
     cache: float | str | None = None,
     cache_by: CacheCriterion = "access",

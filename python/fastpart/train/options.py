@@ -46,6 +46,7 @@ Device = Literal["cpu", "cuda"]
 Precision = Literal["float32", "float64", "bfloat16"]
 Scores = Literal["exact", "sampled", "none"]
 SamplingRule = Literal["uniform", "labor"]
+Predicted = Literal["classes", "probabilities", "logits", "embeddings"]
 TemporalRule = Literal["uniform", "last"]
 
 

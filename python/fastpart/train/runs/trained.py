@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack, get_args, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -28,12 +28,12 @@ from ...store.restoring import restore as write_restored
 from ..learned_rows import EMBEDDINGS, written
 from ..models import build
 from ..models.scores import Task
-from ..options import Options
+from ..options import Options, Predicted
 from ..ranks import torch_threads
 from ..registry import of
 from .baselines import told
 from .history import History
-from .predicting import PREDICTED, Predicted, predictions, scratch
+from .predicting import predictions, scratch
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 COMPUTING = ("compute", "aggregation", "dense")
 """The steps of an epoch in which a worker computes."""
 
-_COLUMNS: Mapping[Predicted, str] = {"classes": "class", "logits": "logits", "embeddings": "embedding"}
+_COLUMNS: Mapping[str, str] = {"classes": "class", "logits": "logits", "embeddings": "embedding"}
 """Names of the columns of tables."""
 
 _SHOWN = 10
@@ -103,7 +103,7 @@ class TrainedModel:
     may_change: Mapping[str, Any] = field(default_factory=dict, repr=False)
     learned: Mapping[str, npt.NDArray[Any]] | None = None
 
-    _predicted: ClassVar[tuple[Predicted, ...]] = PREDICTED
+    _predicted: ClassVar[tuple[Predicted, ...]] = get_args(Predicted)
     """Outputs that it can predict. The first one is the default."""
 
     _of: ClassVar[Literal["vertices", "edges"]] = "vertices"
@@ -189,7 +189,7 @@ class TrainedModel:
         self,
         source: PartitionSource,
         *,
-        outputs: Predicted | None = None,
+        what: Predicted | None = None,
         out: StrPath | None = None,
         vertices: npt.ArrayLike | None = None,
         edges: npt.ArrayLike | None = None,
@@ -201,7 +201,7 @@ class TrainedModel:
         self,
         source: PartitionSource,
         *,
-        outputs: Predicted | None = None,
+        what: Predicted | None = None,
         out: None = None,
         vertices: None = None,
         edges: None = None,
@@ -213,7 +213,7 @@ class TrainedModel:
         self,
         source: PartitionSource,
         *,
-        outputs: Predicted | None = None,
+        what: Predicted | None = None,
         out: StrPath,
         vertices: None = None,
         edges: None = None,
@@ -225,14 +225,14 @@ class TrainedModel:
         self,
         source: PartitionSource,
         *,
-        outputs: Predicted | None = None,
+        what: Predicted | None = None,
         out: StrPath | None = None,
         vertices: npt.ArrayLike | None = None,
         edges: npt.ArrayLike | None = None,
         restore: StrPath | Graph | None = None,
         **options: Unpack[CallOptions],
     ) -> npt.NDArray[Any] | pl.DataFrame | Path:
-        """Return the classes, logits or embeddings of every vertex, or of some, from whole neighbourhoods.
+        """Return classes, probabilities, logits or embeddings of every vertex, or of some, from whole neighbourhoods.
 
         Over a partition of the vertices, it is computed layer by layer. Then edges and features stay in files, and so
         do hidden layers and, with ``out``, the result: graphs may be larger than memory.
@@ -243,13 +243,15 @@ class TrainedModel:
             A partition directory with ``graph=``, ``features=``, ``labels=`` and ``splits=``, of the graph that the
             model was trained on or of another with the same features. A link predictor needs ``edge_splits=``, and
             learned rows need the graph that they were learned on.
-        outputs : {"classes", "logits", "embeddings"}, optional
+        what : {"classes", "probabilities", "logits", "embeddings"}, optional
             ``"classes"``: the class with the largest logit, int64 of shape (n,), or for multi-label tasks 1 for each
             class above 0, uint8 of shape (n, classes). In a regression the prediction, float32 of shape (n,) or
-            (n, width). ``"logits"``: float32 of shape (n, classes). ``"embeddings"``: the outputs of the last hidden
-            layer, float32 of shape (n, width). Link predictors have embeddings only: the outputs of the last layer, or
-            the learned rows. Default: "classes", of link predictors "embeddings". Where outputs are NaN or infinite, as
-            from such features, a warning says so. The class is then -1, and 255 in rows of several classes.
+            (n, width). ``"probabilities"``: float32 of shape (n, classes), in multi-label tasks of each class by
+            itself. A regression has none. ``"logits"``: float32 of shape (n, classes). ``"embeddings"``: the outputs of
+            the last hidden layer, float32 of shape (n, width). Link predictors have embeddings only: the outputs of the
+            last layer, or the learned rows. Default: "classes", of link predictors "embeddings". Where outputs are NaN
+            or infinite, as from such features, a warning says so. The class is then -1, and 255 in rows of several
+            classes, and probabilities are NaN.
         out : path, optional
             A ``.npy`` file. It appears as a whole.
         vertices : array, optional
@@ -269,13 +271,13 @@ class TrainedModel:
             Row v belongs to vertex v of the graph, or row i to ``vertices[i]``. Over a typed graph there is a row for
             each vertex of the target, in their order. Mapped read-only if ``out`` is given. With ``restore`` the table,
             or ``out``. The columns are ``id`` (of a model of edges ``source`` and ``target``), and ``class`` (with the
-            text of the class in ``label`` if the tables had text), ``prediction`` of a regression, ``logits`` or
-            ``embedding``.
+            text of the class in ``label`` if the tables had text), ``prediction`` of a regression,
+            ``probability_CLASS`` of each class, by its text or its number, ``logits``, or ``embedding``.
 
         Raises
         ------
         ParameterError
-            An unknown ``outputs`` or suffix, a directory with other features, or embeddings of a model without layers.
+            An unknown ``what`` or suffix, a directory with other features, or embeddings of a model without layers.
         MemoryBudgetError
             The memory limit does not hold it, as a single vertex with all its hops for a model without layers.
 
@@ -294,8 +296,12 @@ class TrainedModel:
         >>> fp.train.full(folder, epochs=20).predict(folder, vertices=[11, 2])
         array([1, 0])
         """
-        wanted = self._predicted[0] if outputs is None else outputs
-        parameters.choice("outputs", wanted, self._predicted)
+        wanted = self._predicted[0] if what is None else what
+        parameters.choice("what", wanted, self._predicted)
+        if wanted == "probabilities" and self.task.regression:
+            raise ParameterError(
+                f"what: a regression has no probabilities. Its numbers are {arg('what', 'classes')}, the default"
+            )
         given = {"vertices": vertices, "edges": edges}
         chosen, others = given.pop(self._of), given
         for name, values in others.items():
@@ -315,8 +321,26 @@ class TrainedModel:
         of = self._restored(directory)
         with owning(out=target), torch_threads(run.threads), scratch(target, run.tmp_dir) as (folder, _):
             rows = self._outputs(source, wanted, folder / "rows.npy", run)
-            column = "prediction" if wanted == "classes" and self.task.regression else _COLUMNS[wanted]
+            column = self._columns(wanted, directory, **of)
             return write_restored(rows, target, graph=directory.path, column=column, **of)
+
+    def _columns(
+        self,
+        what: Predicted,
+        directory: GraphDirectory,
+        of_type: str | None = None,
+        of_relation: str | None = None,
+    ) -> str | list[str]:
+        """Return the name of the column of a table, or those of the columns of probabilities."""
+        if what != "probabilities":
+            return "prediction" if what == "classes" and self.task.regression else _COLUMNS[what]
+        texts = (
+            directory.labels(of_type or next(iter(directory.types)))
+            if of_relation is None
+            else directory.labels_of_relation(of_relation)
+        )
+        known = dict(enumerate(texts or ()))
+        return [f"probability_{known.get(number, number)}" for number in range(self.task.classes)]
 
     def _restored(self, directory: GraphDirectory) -> dict[str, Any]:
         """Return which type or relation of a graph directory predictions are of."""
@@ -338,7 +362,7 @@ class TrainedModel:
     def _outputs(
         self,
         source: PartitionSource,
-        outputs: Predicted,
+        what: Predicted,
         target: Path | None,
         run: RunOptions,
         vertices: Any = None,
@@ -346,7 +370,7 @@ class TrainedModel:
         """Return the outputs, or a map of the file with them."""
         network = self.network()
         return predictions(
-            network, self.task, self.options, source, outputs, target, run, vertices, self.learned
+            network, self.task, self.options, source, what, target, run, vertices, self.learned
         )
 
     def __str__(self) -> str:
