@@ -21,8 +21,7 @@ from fastpart.train.methods.armada.driver import started
 from fastpart.train.methods.armada.graphs import MappedParts
 from fastpart.train.methods.armada.groups import Grouping, GroupReader
 from fastpart.train.methods.armada.messages import Kind, framed
-from fastpart.train.methods.armada.rendezvous import address_of, connect
-from fastpart.train.methods.armada.settings import Settings, Source
+from fastpart.train.methods.armada.rendezvous import Settings, Source, address_of, connect
 
 N, M, K, WIDTH, COMPUTE = 1 << 20, 16_000_000, 8, 100, 4
 

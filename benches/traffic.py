@@ -15,8 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import fastpart as fp
-from fastpart.measures.accesses import SampledEpochs
-from fastpart.measures.ranking import Epoch
+from fastpart.measures.accesses import Epoch, SampledEpochs
 from fastpart.partitions.loader_options import EpochOptions
 
 K, N, M = 4, 1 << 20, 16_000_000

@@ -18,8 +18,7 @@ from fastpart.train.methods.armada.driver import started
 from fastpart.train.methods.armada.groups import GroupReader
 from fastpart.train.methods.armada.messages import ConnectionClosedError, Kind, Link, framed
 from fastpart.train.methods.armada.receiver import Receiver
-from fastpart.train.methods.armada.rendezvous import address_of, connect, listen
-from fastpart.train.methods.armada.settings import Settings, Source
+from fastpart.train.methods.armada.rendezvous import Settings, Source, address_of, connect, listen
 
 
 def settings_of(parts: Path, **given) -> Settings:

@@ -35,7 +35,7 @@ from fastpart.train.methods.armada.messages import (  # noqa: E402
     framed,
 )
 from fastpart.train.methods.armada.receiver import Peer  # noqa: E402
-from fastpart.train.methods.armada.settings import Source  # noqa: E402
+from fastpart.train.methods.armada.rendezvous import Source  # noqa: E402
 from fastpart.train.options import mixed  # noqa: E402
 
 K, EPOCHS, SIZE = 5, 2, 70

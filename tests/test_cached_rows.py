@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 from fastpart.core.cache_size import CacheSize  # noqa: E402
 from fastpart.core.parameters import CacheCriterion  # noqa: E402
 from fastpart.loading.cached_rows import rows_to_cache  # noqa: E402
-from fastpart.measures.ranking import Epoch  # noqa: E402
+from fastpart.measures.accesses import Epoch  # noqa: E402
 from fastpart.store.caches import RECORD, read_cache  # noqa: E402
 from loaded import attributed, stored  # noqa: E402
 from test_loader_messages import ranks  # noqa: E402

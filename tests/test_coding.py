@@ -13,8 +13,7 @@ from attributed import attributed
 from coded import FEATURES, WIDTH, N, encoded, numbers_of, saved, with_fields
 from fastpart.cli import main
 from fastpart.core.rows import rows_of
-from fastpart.partitions.coding import COLUMNS, Coding
-from fastpart.store.coding import CodedRows
+from fastpart.partitions.coding import COLUMNS, CodedRows, Coding
 
 
 def oracle(codes, low, step):
@@ -107,7 +106,7 @@ def test_versions_that_cannot_decode_refuse_the_schema(stored, plain):
 def test_rows_are_coded_piece_by_piece_as_at_once(monkeypatch, scale):
     whole = CodedRows(rows_of("features", FEATURES[scale]))
     at_once = whole.rows.read(0, N)
-    monkeypatch.setattr("fastpart.store.coding._BLOCK_BYTES", 4 * WIDTH * 7)
+    monkeypatch.setattr("fastpart.partitions.coding._BLOCK_BYTES", 4 * WIDTH * 7)
     pieces = CodedRows(rows_of("features", FEATURES[scale]))
     found = np.concatenate([pieces.rows.read(start, min(start + 11, N)) for start in range(0, N, 11)])
     np.testing.assert_array_equal(found, at_once)

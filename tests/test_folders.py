@@ -14,7 +14,7 @@ from fastpart.cli import main
 from fastpart.core.folders import OwnFolder, refuse_links, remove_files
 from fastpart.machines.engine import Threads
 from fastpart.machines.tasks import TaskFiles, _text, work
-from fastpart.runtime.session import remove_stale
+from fastpart.runtime.launch import remove_stale
 
 EDGES = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3]], dtype=np.uint32)
 DATA = Path(__file__).parent / "data" / "schemas"

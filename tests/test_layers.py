@@ -67,8 +67,7 @@ stored_graph
 types
 methods
 partition
-seeds
-homes, partitioners, sampling, temporal
+homes, partitioners, seeds
 order
 """,
     "train": """
@@ -97,7 +96,6 @@ messages
 cache, schedule
 groups
 graphs
-settings
 rendezvous
 batch_worker, receiver
 __main__, worker
@@ -146,10 +144,10 @@ beginning, history
 trained
 """,
     "measures": """
-graph_facts, partition_facts, ratios, vertex_counts
+facts, ratios, vertex_counts
 by_type
-accesses, evaluate, expected, info, ranking, row_types
-reading, sampling_plan
+accesses, evaluate, expected, info, sampling_plan
+reading
 traffic
 compare
 """,

@@ -79,7 +79,7 @@ RUST, PYTHON = Path(__file__).parents[1] / "rust", Path(fp.__file__).parent
 
 CHOSEN = {
     "__init__.py",  # some are at the top
-    "partitions/partitioners/candidates.py",  # what `partition` chooses from
+    "partitions/partitioners/choice.py",  # what `partition` chooses from
     "train/comparing.py",  # what trainings are compared over
     "train/methods/sdt/sizing.py",
     "partitions/documents.py",  # the graph of `update` is another one

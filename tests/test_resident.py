@@ -8,7 +8,7 @@ import fastpart as fp
 torch = pytest.importorskip("torch")
 
 from fastpart.loading.cached_rows import most_accessed_rows  # noqa: E402
-from fastpart.measures.ranking import Epoch  # noqa: E402
+from fastpart.measures.accesses import Epoch  # noqa: E402
 from fastpart.train.data import Dataset  # noqa: E402
 from fastpart.train.method_options import SampledOptions  # noqa: E402
 from fastpart.train.methods.sampled.steps import Neighbours  # noqa: E402

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import fastpart as fp
 from fastpart.cli import main
 from fastpart.core.cache_size import CacheSize
-from fastpart.measures.ranking import Epoch, most_needed_of_others
-from fastpart.measures.row_types import bytes_of_rows, of_each_row
+from fastpart.measures.accesses import Epoch, most_needed_of_others
+from fastpart.measures.sampling_plan import bytes_of_rows, of_each_row
 from soaked import examples
 from typed_graphs import Typed, authors, typed_graphs
 

@@ -14,8 +14,8 @@ from child import SignalAt, run_child
 from watched import gone, runs, traces
 
 import fastpart as fp
-from fastpart.runtime import session as session_module
-from fastpart.runtime.session import Session, remove_stale
+from fastpart.runtime import launch as session_module
+from fastpart.runtime.launch import Session, remove_stale
 from fastpart.runtime.watch import Supervisor
 
 

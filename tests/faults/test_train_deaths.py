@@ -103,7 +103,7 @@ def test_the_end_of_the_process_of_the_user(parts, tmp_path, number):
     if number == signal.SIGINT:
         assert (outcome.rc, outcome.out.split()[-1]) == (0, "interrupted"), outcome.err
     else:
-        from fastpart.runtime.session import remove_stale
+        from fastpart.runtime.launch import remove_stale
 
         monkey = tempfile.tempdir
         tempfile.tempdir = str(tmp_path)

@@ -146,7 +146,7 @@ except KeyboardInterrupt:
 
 @pytest.mark.parametrize(("number", "delay"), [(signal.SIGINT, 5), (signal.SIGKILL, 0)])
 def test_the_end_of_the_process_of_the_user(parts, tmp_path, number, delay):
-    from fastpart.runtime.session import remove_stale
+    from fastpart.runtime.launch import remove_stale
 
     out, tmp = tmp_path / "out", tmp_path / "tmp"
     tmp.mkdir()

@@ -25,8 +25,8 @@ from ..graphs.sidecars import Sidecar
 from ..graphs.splits import split_edges as split_graph_edges
 from ..machines.tasks import work as work_on
 from ..measures.evaluate import evaluate as measure
+from ..measures.facts import is_partition_directory
 from ..measures.info import info as graph_info
-from ..measures.partition_facts import is_partition_directory
 from ..partitions.clustering import cluster as find_clusters
 from ..partitions.order import order as order_vertices
 from ..partitions.partition import VertexPartition, read_partition

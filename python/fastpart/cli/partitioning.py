@@ -25,10 +25,10 @@ from ..measures.evaluate import evaluate as measure
 from ..partitions.part_files import MANIFEST
 from ..partitions.partition import Partition
 from ..partitions.partitioners import PARTITIONERS, builtin, choosing, items_of
-from ..partitions.partitioners.type_bounds import ALL, TRAIN
+from ..partitions.partitioners.common import ALL, TRAIN
 from ..partitions.results import Evaluation
 from ..partitions.saved import SavedData
-from ..store import extras, partial, restore, saving
+from ..store import partial, restore, saving
 from .call import Call
 from .commands import open_input
 from .config import options_file, save_options
@@ -69,7 +69,7 @@ def _make_at(
 ) -> None:
     of = items_of(algorithm, call.values)
     data = _data(call, form)
-    extras.check(data, target, form, of, graph=True)
+    saving.check_data(data, target, form, of, graph=True)
     _check_more(call, form)
     _check_relation_weights(call, algorithm, of)
     graph = open_input(call)

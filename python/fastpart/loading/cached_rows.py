@@ -11,8 +11,8 @@ from .. import _core
 from ..core.cache_size import CacheSize
 from ..core.parameters import CacheCriterion
 from ..errors import MemoryBudgetError, arg
-from ..measures.ranking import Epoch, largest, most_needed_of_others
-from ..measures.row_types import bytes_of_rows, stored_bytes
+from ..measures.accesses import Epoch, largest, most_needed_of_others
+from ..measures.sampling_plan import bytes_of_rows, stored_bytes
 from ..partitions.loader_options import Fanouts, FetchingOptions, LoaderOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.seeds import owner_of, seeds_of

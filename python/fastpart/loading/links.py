@@ -15,7 +15,7 @@ from ..core.calls import called_well
 from ..core.pairs import Keys, among, hashed, keys_of, undirected_keys
 from ..errors import ParameterError, arg
 from ..graphs.types import REVERSE
-from ..measures.ranking import Epoch
+from ..measures.accesses import Epoch
 from ..partitions.loader_options import Fanouts, LinkOptions, LoaderOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.seeds import Seeds, Steps, rank_of_part

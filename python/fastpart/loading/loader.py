@@ -16,22 +16,20 @@ from ..core import parameters
 from ..core.calls import called_well
 from ..core.parameters import StrPath
 from ..errors import ParameterError, arg
-from ..measures.ranking import Epoch, by_score, rows_by_type
+from ..measures.accesses import Epoch, by_score, rows_by_type
 from ..partitions.loader_options import Fanouts, LoaderOptions
 from ..partitions.partition import VertexPartition
-from ..partitions.seeds import Deal, Seeds, Steps, given_rank, rank_of_part
-from ..partitions.temporal import loaded_seeds
+from ..partitions.seeds import Deal, Seeds, Steps, given_rank, loaded_seeds, rank_of_part
 from ..partitions.types import edge_keys, fanouts_of, type_names
 from .ahead import ended
 from .batch import Batch, TypedBatch
 from .cached_rows import cached_rows_of
-from .edge_rows import EdgeFetching
 from .fetching import Fetching, FilledBatch, NodeFetching
 from .making import free_memory, source_of
 from .planning.building import planned_types
 from .planning.windows import PlannedRows, planned_for
 from .remote import fetching_of, refuse_other_directories
-from .row_files import RowFiles
+from .row_files import EdgeFetching, RowFiles
 from .rows.sources import device_bytes
 from .sample import SampledArrays
 

@@ -17,11 +17,10 @@ from .. import _core
 from ..errors import ParameterError, arg
 from ..partitions.loader_options import LoaderOptions
 from ..partitions.partition import VertexPartition
-from ..partitions.sampling import sampling_of
-from ..partitions.seeds import Steps, TypeVertices
+from ..partitions.seeds import Steps, TypeVertices, sampling_of
 from ..partitions.types import Fanouts, edge_keys, type_names
-from .edge_rows import EdgeFetching, with_edge_rows
 from .fetching import NodeFetching
+from .row_files import EdgeFetching, with_edge_rows
 from .sample import (
     Sample,
     SampledArrays,

@@ -15,8 +15,7 @@ from ..partitions.loader_options import TemporalOptions
 from ..partitions.part_rows import TypeData
 from ..partitions.partition import VertexPartition
 from ..partitions.parts import VertexPartData
-from ..partitions.seeds import owner_of
-from ..partitions.temporal import given_times_of, refuse_other_times
+from ..partitions.seeds import given_times_of, owner_of, refuse_other_times
 from ..partitions.types import ONLY_RELATION
 
 Ids = npt.NDArray[np.int64]

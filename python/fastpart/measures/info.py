@@ -16,9 +16,8 @@ from ..graphs.graph import Graph
 from ..graphs.graph_directory import GraphDirectory
 from ..graphs.opening import open_graph
 from ..machines import starting
-from ..partitions.partitioners.candidates import VOLUME_BALANCE
-from .graph_facts import RATES, GraphFacts
-from .partition_facts import PartitionFacts, TrainingFacts, is_partition_directory, partition_facts
+from ..partitions.partitioners.choice import VOLUME_BALANCE
+from .facts import RATES, GraphFacts, PartitionFacts, TrainingFacts, is_partition_directory, partition_facts
 
 _QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1.0)
 

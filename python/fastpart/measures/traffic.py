@@ -29,10 +29,17 @@ from ..partitions.partition import (
 )
 from ..partitions.seeds import Seeds, seeds_of
 from ..partitions.types import edge_keys, type_names, types_with
-from .accesses import SampledEpochs
-from .ranking import Epoch, most_needed_of_others, rows_by_type
-from .row_types import RowTypes, directory_bytes, of_each_row, stored_bytes
-from .sampling_plan import PartTraffic, SamplingPlan, edge_keys_of, traffic_of
+from .accesses import Epoch, SampledEpochs, most_needed_of_others, rows_by_type
+from .sampling_plan import (
+    PartTraffic,
+    RowTypes,
+    SamplingPlan,
+    directory_bytes,
+    edge_keys_of,
+    of_each_row,
+    stored_bytes,
+    traffic_of,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,4 +1,4 @@
-"""The seeds of every step, and which of them a rank takes."""
+"""The seeds of every step, with times or without, which of them a rank takes, and how their neighbours are sampled."""
 
 from __future__ import annotations
 
@@ -12,10 +12,42 @@ import numpy.typing as npt
 from ..core import parameters
 from ..core.inputs import refuse_repeated
 from ..core.pairs import mixed
+from ..core.rows import rows_of
 from ..errors import ParameterError, arg
-from .loader_options import EpochOptions
+from ..graphs.splits import NO_TIME
+from .loader_options import EpochOptions, SamplingOptions, TemporalOptions
 from .partition import VertexPartition
 from .types import ONLY_TYPE, entry_of_type, of_type, type_names, types_with
+
+
+def sampling_of(partition: VertexPartition, options: SamplingOptions) -> dict[str, Any]:
+    """Return how neighbours are sampled, as the sampler of the core takes it."""
+    how = {
+        "kind": options.sampling,
+        "weights": _weights_of(options.weights, partition),
+        "seed": options.seed,
+        "merged": options.merged,
+    }
+    if not isinstance(options, TemporalOptions) or options.temporal is None:
+        return how
+    if options.sampling != "uniform":
+        raise ParameterError(
+            f"sampling: {arg(f'temporal={options.temporal!r}')} says how neighbours are sampled. "
+            f"Leave out {arg(f'sampling={options.sampling!r}')}"
+        )
+    return {**how, "times": partition._times, "temporal": options.temporal}
+
+
+def _weights_of(weights: Any, partition: VertexPartition) -> npt.NDArray[Any] | None:
+    """Return one weight per record as contiguous float32 or float64. None stays None."""
+    if weights is None:
+        return None
+    rows, m = rows_of("weights", weights), partition.num_edges or 0
+    if rows.shape != (m,):
+        raise ParameterError(f"weights: expected one per record, of shape ({m},), got {rows.shape}")
+    array = rows.read(0, m)
+    return np.ascontiguousarray(array, np.float32 if array.dtype == np.float32 else np.float64)
+
 
 Ids = npt.NDArray[np.int64]
 RowIds = npt.NDArray[np.uint32]
@@ -328,3 +360,69 @@ class TypeVertices:
         number = part * len(self._names) + self._names.index(name)
         start, stop = self._starts[number : number + 2] - self.starts[part]
         return slice(int(start), int(stop))
+
+
+def loaded_seeds(
+    vertices: Any, partition: VertexPartition, options: TemporalOptions, input: str | None = None
+) -> Seeds:
+    """Return the seeds of a loader, given its options. If its samples are temporal, they have times.
+
+    These are the times that the user gives, or those of the directory.
+    """
+    seeds = seeds_of(vertices, partition, input, options.input_time is not None)
+    times = given_times_of(options)
+    if options.temporal is None:
+        return seeds
+    if times is None:
+        return replace(seeds, times=_own_times(seeds, partition))
+    if isinstance(vertices, str):
+        raise ParameterError(
+            f"input_time: the order of the vertices of {vertices!r} is not yours. Pass their ids, a time for each"
+        )
+    refuse_other_times(seeds.ids, times, "vertices")
+    return replace(seeds, times=times)
+
+
+def given_times_of(options: TemporalOptions) -> Ids | None:
+    """Return the times that the user gives to seeds, checked. They need temporal samples."""
+    times = options.input_time
+    if times is None:
+        return None
+    if options.temporal is None:
+        raise ParameterError(
+            f"input_time: only temporal samples take times of seeds. Pass {arg('temporal', 'uniform')}"
+        )
+    array = np.asarray(times)
+    if array.ndim != 1 or not np.can_cast(array.dtype, np.int64) or array.dtype == np.bool_:
+        raise TypeError(
+            f"input_time: expected one whole number per seed, as int64, got {array.dtype} of shape {array.shape}"
+        )
+    return np.ascontiguousarray(array, np.int64)
+
+
+def refuse_other_times(items: Ids, times: Ids, name: str) -> None:
+    """Raise an error unless each item has a time of the user, and none is there twice with the same."""
+    if len(times) != len(items):
+        raise ParameterError(f"input_time: {len(times)} times for {len(items)} {name}")
+    if (missing := np.flatnonzero(times == NO_TIME)).size:
+        raise ParameterError(f"input_time: item {missing[0]} is {NO_TIME}, which stands for no time")
+    order = np.lexsort((times, items))
+    again = np.flatnonzero((np.diff(items[order]) == 0) & (np.diff(times[order]) == 0))
+    if again.size:
+        raise ParameterError(
+            f"{name}: item {order[again[0] + 1]} occurs more than once with the time {times[order[again[0]]]}"
+        )
+
+
+def _own_times(seeds: Seeds, partition: VertexPartition) -> Ids:
+    """Return the times that the directory has of seeds."""
+    times = partition._times.of_rows(seeds.rows)
+    missing = np.flatnonzero(times == NO_TIME)
+    if missing.size:
+        raise ParameterError(
+            f"temporal: {len(missing)} of {len(times)} seeds have no time, the first is vertex "
+            f"{seeds.ids[missing[0]]}. Save the partition with {arg('times')}, leave such vertices out, or pass "
+            "ids with "
+            f"{arg('input_time')}"
+        )
+    return times

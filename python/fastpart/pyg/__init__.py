@@ -19,7 +19,7 @@ from ..core.calls import called_well
 from ..core.options import taking
 from ..partitions.loader_options import Fanouts, SamplingOptions
 from ..partitions.partition import VertexPartition
-from ..partitions.sampling import sampling_of
+from ..partitions.seeds import sampling_of
 from .clusters import ClusterData
 from .features import PartitionEdges, PartitionFeatures, edges_by_relation, rows_by_group
 from .sampling import PartitionSampler

@@ -19,10 +19,9 @@ from typing import Any
 
 from ..core.system import require_processes
 from ..errors import TrainingError
-from .launch import Process, begin, environment_of, is_asleep, send_signal
+from .launch import SHARED_MEMORY, Process, Session, begin, environment_of, is_asleep, send_signal
 from .machine_watch import MachineWatch
 from .reporting import DONE, FAILED, READY, RUN, WARNING
-from .session import SHARED_MEMORY, Session
 
 START_SECONDS = 120.0
 """Time limit until a process reports that it is ready."""
@@ -152,7 +151,7 @@ class Supervisor:
     the pipe shows its death at once.
 
     Leaving the context stops the running processes, and removes the files in shared memory and the temporary folder
-    that have the name of the run (:mod:`.session`).
+    that have the name of the run (:mod:`.launch`).
 
     Parameters
     ----------

@@ -33,10 +33,10 @@ from ..errors import FastpartError, ParameterError
 from ..graphs.given_splits import Pairs
 from ..graphs.graph_directory import embedded_beside
 from ..graphs.types import EdgeType, TypedRanges
+from ..partitions.coding import Features, stored_features
 from ..partitions.part_rows import TypeCounts
 from ..partitions.parts import part_name
 from ..partitions.saved import SavedData
-from .coding import Features, stored_features
 from .edge_splits import held_out_from, held_out_of
 
 

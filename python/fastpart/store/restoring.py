@@ -194,7 +194,7 @@ class _Result:
     @classmethod
     def of(cls, result: Any, column: str | Sequence[str] | None, options: Any) -> _Result:
         """Return the values of a result."""
-        if column is not None and not isinstance(column, str):
+        if isinstance(column, Sequence) and not isinstance(column, str):
             found = cls.of(result, None, options)
             width = found.values.shape[1] if found.values.ndim == 2 else 1
             names = tuple(_name(each) for each in column)

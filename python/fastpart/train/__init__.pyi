@@ -60,10 +60,7 @@ def full(
     patience: int | None = None,
     seed: int = 0,
     batch_size: int | None = None,
-    fanouts: Sequence[int]
-    | Mapping[str, Sequence[int]]
-    | Mapping[tuple[str, str, str], Sequence[int]]
-    | None = None,
+    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
     target: str | None = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
@@ -96,10 +93,7 @@ def sampled(
     patience: int | None = None,
     seed: int = 0,
     batch_size: int | None = 1000,
-    fanouts: Sequence[int]
-    | Mapping[str, Sequence[int]]
-    | Mapping[tuple[str, str, str], Sequence[int]]
-    | None = None,
+    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
     target: str | None = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
@@ -143,10 +137,7 @@ def bytegnn(
     patience: int | None = None,
     seed: int = 0,
     batch_size: int | None = 1000,
-    fanouts: Sequence[int]
-    | Mapping[str, Sequence[int]]
-    | Mapping[tuple[str, str, str], Sequence[int]]
-    | None = None,
+    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
     target: str | None = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
@@ -194,10 +185,7 @@ def armada(
     patience: int | None = None,
     seed: int = 0,
     batch_size: int | None = 1000,
-    fanouts: Sequence[int]
-    | Mapping[str, Sequence[int]]
-    | Mapping[tuple[str, str, str], Sequence[int]]
-    | None = None,
+    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
     target: str | None = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
@@ -235,10 +223,7 @@ def distdgl(
     patience: int | None = None,
     seed: int = 0,
     batch_size: int | None = 1000,
-    fanouts: Sequence[int]
-    | Mapping[str, Sequence[int]]
-    | Mapping[tuple[str, str, str], Sequence[int]]
-    | None = None,
+    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
     out: StrPath | None = None,
     resume: bool = False,
     overwrite: bool = False,
@@ -273,10 +258,7 @@ def sdt(
     patience: int | None = None,
     seed: int = 0,
     batch_size: int | None = None,
-    fanouts: Sequence[int]
-    | Mapping[str, Sequence[int]]
-    | Mapping[tuple[str, str, str], Sequence[int]]
-    | None = None,
+    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
     target: str | None = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
@@ -384,10 +366,7 @@ def links(
     patience: int | None = None,
     seed: int = 0,
     batch_size: int | None = 1000,
-    fanouts: Sequence[int]
-    | Mapping[str, Sequence[int]]
-    | Mapping[tuple[str, str, str], Sequence[int]]
-    | None = None,
+    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
@@ -426,10 +405,7 @@ def edges(
     patience: int | None = None,
     seed: int = 0,
     batch_size: int | None = 1000,
-    fanouts: Sequence[int]
-    | Mapping[str, Sequence[int]]
-    | Mapping[tuple[str, str, str], Sequence[int]]
-    | None = None,
+    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
@@ -475,10 +451,7 @@ def embeddings(
     patience: int | None = None,
     seed: int = 0,
     batch_size: int | None = 1000,
-    fanouts: Sequence[int]
-    | Mapping[str, Sequence[int]]
-    | Mapping[tuple[str, str, str], Sequence[int]]
-    | None = None,
+    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
@@ -501,7 +474,7 @@ def compare(
     labels: Any = None,
     splits: Any = None,
     split: int | None = None,
-    methods: Sequence[str] = ("sampled", "sdt", "full"),
+    methods: Sequence[str] = ('sampled', 'sdt', 'full'),
     partitioners: Sequence[str] | None = None,
     seeds: int = 3,
     model: str | Callable[..., Any] = "graphsage",
@@ -520,10 +493,7 @@ def compare(
     eval_every: int = 1,
     patience: int | None = None,
     batch_size: int | None = 1000,
-    fanouts: Sequence[int]
-    | Mapping[str, Sequence[int]]
-    | Mapping[tuple[str, str, str], Sequence[int]]
-    | None = None,
+    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
     device: Literal["cpu", "cuda"] = "cpu",
     **options: Unpack[Options],
 ) -> pl.DataFrame: ...

@@ -26,8 +26,7 @@ from ...partitions.coding import COLUMNS
 from ...partitions.loader_options import EpochOptions, Fanouts, PlanOptions
 from ...partitions.partition import VertexPartition
 from ...partitions.plan import MARKER, Key, Plan, ReadCost, replaced_files
-from ...partitions.sampling import sampling_of
-from ...partitions.seeds import Deal
+from ...partitions.seeds import Deal, sampling_of
 from ...partitions.types import edge_keys, fanouts_of, type_names
 from ...store.manifest import checksums_of, digest, identity
 from .packing import PlannedType, WorkerPack, folder_of, most_used, without, write

@@ -19,8 +19,7 @@ from ...graphs.given_splits import typed_splits
 from ...graphs.graph import Graph
 from ...graphs.opening import open_graph
 from ...partitions.partition import EdgePartition, Partition
-from ..row_types import RowTypes, directory_bytes
-from ..sampling_plan import SamplingPlan, edge_keys_of, traffic_of
+from ..sampling_plan import RowTypes, SamplingPlan, directory_bytes, edge_keys_of, traffic_of
 from ..traffic import of_input, summed
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from .builtin import *  # noqa: F403
 from .builtin import ALGORITHMS, PARTITIONERS
 from .builtin import __all__ as _BUILTIN
+from .choice import VARIANTS, items_of, needs_splits
 from .choosing import partition
 from .custom import custom
-from .variants import VARIANTS, items_of, needs_splits
 
 __all__ = [
     "ALGORITHMS",

@@ -24,9 +24,17 @@ from ...graphs.weights import checked_relation_weights
 from ...machines.partitioning import Place, partition_on
 from ..documents import document, signature
 from ..partition import Partition
-from .common import SAVED_AFTERWARDS, edge_partition, vertex_partition
+from .common import (
+    SAVED_AFTERWARDS,
+    Names,
+    by_default,
+    edge_partition,
+    is_none,
+    names_types,
+    resolved,
+    vertex_partition,
+)
 from .refining import begin
-from .type_bounds import Names, by_default, is_none, names_types, resolved
 
 SUCCESSORS: dict[str, _core.Algorithm] = {algorithm.name: algorithm for algorithm in _core.successors()}
 """Algorithms that start from a vertex partition, described as partitioners are."""
@@ -200,4 +208,6 @@ PARTITIONERS: dict[str, Callable[..., Partition]] = {
 
 _SUCCEEDING = {name: _function(algorithm) for name, algorithm in SUCCESSORS.items()}
 globals().update(PARTITIONERS | _SUCCEEDING)
+
+
 __all__ = [*_SUCCEEDING, *PARTITIONERS]

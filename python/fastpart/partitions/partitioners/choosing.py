@@ -23,8 +23,7 @@ from ...graphs.weights import checked_relation_weights
 from ...machines.engine import Engine
 from ...machines.starting import at_place
 from ..partition import EdgePartition, VertexPartition
-from .candidates import VOLUME_BALANCE, Request
-from .choice import choose
+from .choice import VOLUME_BALANCE, Request, choose
 from .common import SAVED_AFTERWARDS, npy
 
 _OBJECTIVES = {"vertices": ("cut", "halo", "traffic"), "edges": ("replication",)}

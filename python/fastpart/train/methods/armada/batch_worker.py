@@ -19,9 +19,8 @@ from .cache import RowIds
 from .graphs import Graph, Graphs
 from .groups import Grouping
 from .messages import Kind, Link, MessageError
-from .rendezvous import Address, address_of, connect
+from .rendezvous import Address, Settings, Source, address_of, connect
 from .schedule import Progress, Work
-from .settings import Settings, Source
 
 RECEIVERS = "receivers.json"
 """Addresses of the receivers of all machines, if there are several."""

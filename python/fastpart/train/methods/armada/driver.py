@@ -45,8 +45,7 @@ from ...ranks import from_first, rank, world_size
 from ...registry import Method
 from ..sampled.driver import LearningRows
 from .batch_worker import RECEIVERS
-from .rendezvous import address_of
-from .settings import Settings, cached_rows
+from .rendezvous import Settings, address_of, cached_rows
 
 _MODULE = "fastpart.train.methods.armada"
 _ENVIRONMENT = {"OMP_NUM_THREADS": "1"}

@@ -23,7 +23,7 @@ from ....errors import MemoryBudgetError, TrainingError, arg
 from ....partitions.part_files import RowType
 from ....partitions.partition import VertexPartition
 from ....partitions.types import edge_keys, of_relation, of_type, type_names
-from ....runtime.session import SHARED_MEMORY
+from ....runtime.launch import SHARED_MEMORY
 from .cache import CacheIndex, RowIds
 from .messages import Array, Kind, MessageError, Spec, framed
 

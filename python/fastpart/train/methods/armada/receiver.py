@@ -27,9 +27,8 @@ from ....runtime.reporting import RUN, Reports
 from .cache import Cache
 from .groups import Buffer, BufferPool
 from .messages import ConnectionClosedError, ConnectionSilentError, Kind, Link, MessageError, framed
-from .rendezvous import admit, listen
+from .rendezvous import Settings, Source, admit, listen
 from .schedule import Coordinator
-from .settings import Settings, Source
 
 COUNTS = ("remote_rows", "remote_bytes", "ungrouped_bytes", "cached_rows", "fetched_rows")
 MEMORY = "batch_worker_bytes"

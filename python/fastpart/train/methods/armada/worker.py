@@ -32,8 +32,7 @@ from ..sampled.steps import Step, StepSource, step_of
 from .groups import GroupReader, Layout, Sample
 from .messages import Array, Kind, Message
 from .receiver import COUNTS, MAKING, MEMORY
-from .rendezvous import address_of, connect
-from .settings import Settings
+from .rendezvous import Settings, address_of, connect
 
 
 @dataclass

@@ -14,8 +14,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from ....runtime.launch import SHARED_MEMORY
 from ....runtime.reporting import RUN
-from ....runtime.session import SHARED_MEMORY
 
 MACHINE = "FASTPART_MACHINE"
 """Environment variable with the number of the machine that this process belongs to."""

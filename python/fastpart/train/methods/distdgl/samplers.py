@@ -13,8 +13,8 @@ from functools import wraps
 from typing import Any
 
 from ....core.system import die_with
+from ....runtime.launch import SHARED_MEMORY
 from ....runtime.reporting import RUN, describe
-from ....runtime.session import SHARED_MEMORY
 from ...plugged import import_dgl
 from . import local
 

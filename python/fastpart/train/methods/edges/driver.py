@@ -27,8 +27,7 @@ from ...registry import Method
 from ...runs.trained import TrainedModel
 from ..sampled.driver import LearningRows
 from .dataset import LabelledEdges
-from .outputs import edge_network, encoder_task
-from .trained import TrainedEdges
+from .trained import TrainedEdges, edge_network, encoder_task
 
 
 class Driver(LearningRows):

@@ -1,23 +1,32 @@
-"""The result of a training on labels of edges."""
+"""The network of labelled edges, its exact outputs from all neighbours of both ends, and the result of a training."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
 
 from ....core.options import RunOptions
 from ....core.parameters import shown
 from ....errors import ParameterError
 from ....partitions.partition import PartitionSource
 from ....partitions.types import ONLY_RELATION, EdgeKey
+from ...data import SPLITS
+from ...learning.metrics import Metrics, Scores
 from ...memory import Need, evaluation, fitting, left_by
+from ...models import build
 from ...models.categories import match_categories
-from ...options import Predicted
+from ...models.scores import Task, TypedTask
+from ...options import Options, Predicted
 from ...runs.predicting import (
     Chosen,
     OutputRows,
@@ -29,8 +38,142 @@ from ...runs.predicting import (
     scratch,
 )
 from ...runs.trained import TrainedModel
-from .dataset import LabelledEdges
-from .outputs import EdgeNetwork, RecordOutputs, edge_network
+from ..links.decoders import PairNetwork, refuse_one_type
+from ..links.scoring import Encodings
+from .dataset import Ids, LabelledEdges, attributes_of
+
+_BLOCK = 1 << 14
+"""Records at a time."""
+
+
+class Head(nn.Module):
+    """A perceptron with one hidden layer over the rows of source and target, and the features of the edge."""
+
+    def __init__(self, width: int, edge_features: int, hidden: int, classes: int) -> None:
+        super().__init__()
+        self.hidden = nn.Linear(2 * width + edge_features, hidden)
+        self.out = nn.Linear(hidden, classes)
+
+    def forward(self, sources: Tensor, targets: Tensor, attributes: Tensor | None = None) -> Tensor:
+        """Return the logits of each edge."""
+        rows = [sources, targets, *([] if attributes is None else [attributes.to(sources.dtype)])]
+        logits: Tensor = self.out(F.relu(self.hidden(torch.cat(rows, 1))))
+        return logits
+
+
+class EdgeNetwork(PairNetwork):
+    """A network that returns logits of edges.
+
+    Attributes
+    ----------
+    head : Head
+        Returns the logits of edges, given the rows of their ends and their features.
+    """
+
+    def __init__(self, encoder: nn.Module, head: Head) -> None:
+        super().__init__(encoder)
+        self.head = head
+
+
+def encoder_task(task: Task, options: Options) -> Task:
+    """Return what an encoder is made for, given the task of edges: rows as wide as hidden layers."""
+    return replace(task, classes=options.hidden, multilabel=False, regression=False)
+
+
+def edge_network(task: Task, options: Options) -> EdgeNetwork:
+    """Return the network of a task of edges."""
+    encoder = build(encoder_task(task, options), options)
+    if isinstance(task, TypedTask):
+        refuse_one_type(encoder, options, "model")
+    return EdgeNetwork(encoder, Head(options.hidden, task.edge_features, options.hidden, task.classes))
+
+
+def noted_network(noted: Mapping[str, Any]) -> Callable[[Task, Options], EdgeNetwork]:
+    """Return what makes the networks of ``edges``. The folder of a training notes nothing that it depends on."""
+    return edge_network
+
+
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """Records whose outputs are wanted.
+
+    Attributes
+    ----------
+    places : dict of numpy.ndarray
+        Their in-edges of the relation in each part of this process.
+    vertices : numpy.ndarray
+        Mask of the ends of the wanted records of all processes, by row of the topology.
+    """
+
+    places: dict[int, Ids]
+    vertices: npt.NDArray[np.bool_]
+
+
+class RecordOutputs(Encodings):
+    """The outputs of networks for records, and their scores. Each record belongs to the part of its target."""
+
+    _dataset: LabelledEdges
+
+    @cached_property
+    def _scored(self) -> dict[str, tuple[Wanted, dict[int, Tensor]]]:
+        """The records of each split, and their labels in each part of this process."""
+        dataset, parts = self._dataset, self._dataset.partition.parts
+        members = {part.index: dataset.splits(part) for part in parts}
+        found = {}
+        for split in SPLITS[1:]:
+            chosen = {index: splits[split].numpy() for index, splits in members.items()}
+            wanted = self.wanted(chosen.__getitem__)
+            found[split] = (
+                wanted,
+                {index: dataset.labels(parts[index])[chosen[index]] for index in wanted.places},
+            )
+        return found
+
+    def wanted(self, chosen: Callable[[int], Ids]) -> Wanted:
+        """Return what outputs need, given which of its records are wanted in each part."""
+        mine, mask, topology = dict[int, Ids](), np.zeros(self._topology.num_vertices, bool), self._topology
+        for part in self._dataset.partition.parts:
+            records = self._dataset.labelled(part)
+            places = records.places[chosen(part.index)]
+            mask[topology.rows_of(records.ends(places).reshape(-1))] = True
+            if part.index in self._own.parts:
+                mine[part.index] = places
+        return Wanted(mine, mask)
+
+    @torch.no_grad()
+    def scores(
+        self, network: nn.Module, metrics: Metrics | None = None, splits: tuple[str, ...] = SPLITS[1:]
+    ) -> dict[str, float]:
+        """Return accuracy, micro-F1 and the metrics of the user for each split, the same in all processes."""
+        assert isinstance(network, EdgeNetwork)
+        scores = Scores(self._dataset.task, metrics, splits)
+        for split in splits:
+            wanted, labels = self._scored[split]
+            for index, block, logits in self.of_records(network, wanted):
+                scores.add(split, logits, labels[index][block])
+        return scores.of_all()
+
+    @torch.no_grad()
+    def of_records(self, network: EdgeNetwork, wanted: Wanted) -> Iterator[tuple[int, slice, Tensor]]:
+        """Yield a part of this process, some of its wanted records, and their outputs. All processes call it."""
+        network.eval()
+        if not wanted.vertices.any():
+            return
+        parts, topology = self._dataset.partition.parts, self._topology
+        head = deepcopy(network.head).to("cpu")
+        dtype = head.out.weight.dtype
+        with self.stored(network.encoder, wanted.vertices) as stored:
+
+            def rows_of(ids: Ids) -> Tensor:
+                return torch.from_numpy(stored.gather(topology.rows_of(np.ascontiguousarray(ids)))).to(dtype)
+
+            for index, chosen in wanted.places.items():
+                records = self._dataset.labelled(parts[index])
+                for start in range(0, len(chosen), _BLOCK):
+                    places = chosen[start : start + _BLOCK]
+                    sources, targets = map(rows_of, records.ends(places).T)
+                    attributes = attributes_of(records.of, places)
+                    yield index, slice(start, start + len(places)), head(sources, targets, attributes)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from ..links.steps import Links
 from ..sampled import worker as sampled
 from ..sampled.steps import StepSource
 from .dataset import LabelledEdges, attributes_of
-from .outputs import EdgeNetwork, RecordOutputs, edge_network
+from .trained import EdgeNetwork, RecordOutputs, edge_network
 
 
 @dataclass(kw_only=True)

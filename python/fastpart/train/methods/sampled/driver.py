@@ -16,7 +16,7 @@ from ....loading.trace import merge
 from ....partitions.loader_options import EpochOptions, TemporalOptions
 from ....partitions.partition import PartitionSource
 from ....partitions.plan import Plan
-from ....partitions.temporal import loaded_seeds
+from ....partitions.seeds import loaded_seeds
 from ....runtime.environment import found
 from ...data import SPLITS, Dataset
 from ...graphs.rows import Rows
