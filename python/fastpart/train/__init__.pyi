@@ -60,7 +60,10 @@ def full(
     patience: int | None = None,
     seed: int = 0,
     batch_size: int | None = None,
-    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
+    fanouts: Sequence[int]
+    | Mapping[str, Sequence[int]]
+    | Mapping[tuple[str, str, str], Sequence[int]]
+    | None = None,
     target: str | None = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
@@ -93,7 +96,10 @@ def sampled(
     patience: int | None = None,
     seed: int = 0,
     batch_size: int | None = 1000,
-    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
+    fanouts: Sequence[int]
+    | Mapping[str, Sequence[int]]
+    | Mapping[tuple[str, str, str], Sequence[int]]
+    | None = None,
     target: str | None = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
@@ -137,7 +143,10 @@ def bytegnn(
     patience: int | None = None,
     seed: int = 0,
     batch_size: int | None = 1000,
-    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
+    fanouts: Sequence[int]
+    | Mapping[str, Sequence[int]]
+    | Mapping[tuple[str, str, str], Sequence[int]]
+    | None = None,
     target: str | None = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
@@ -185,7 +194,10 @@ def armada(
     patience: int | None = None,
     seed: int = 0,
     batch_size: int | None = 1000,
-    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
+    fanouts: Sequence[int]
+    | Mapping[str, Sequence[int]]
+    | Mapping[tuple[str, str, str], Sequence[int]]
+    | None = None,
     target: str | None = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
@@ -223,7 +235,10 @@ def distdgl(
     patience: int | None = None,
     seed: int = 0,
     batch_size: int | None = 1000,
-    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
+    fanouts: Sequence[int]
+    | Mapping[str, Sequence[int]]
+    | Mapping[tuple[str, str, str], Sequence[int]]
+    | None = None,
     out: StrPath | None = None,
     resume: bool = False,
     overwrite: bool = False,
@@ -258,7 +273,10 @@ def sdt(
     patience: int | None = None,
     seed: int = 0,
     batch_size: int | None = None,
-    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
+    fanouts: Sequence[int]
+    | Mapping[str, Sequence[int]]
+    | Mapping[tuple[str, str, str], Sequence[int]]
+    | None = None,
     target: str | None = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
@@ -366,7 +384,10 @@ def links(
     patience: int | None = None,
     seed: int = 0,
     batch_size: int | None = 1000,
-    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
+    fanouts: Sequence[int]
+    | Mapping[str, Sequence[int]]
+    | Mapping[tuple[str, str, str], Sequence[int]]
+    | None = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
@@ -405,7 +426,10 @@ def edges(
     patience: int | None = None,
     seed: int = 0,
     batch_size: int | None = 1000,
-    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
+    fanouts: Sequence[int]
+    | Mapping[str, Sequence[int]]
+    | Mapping[tuple[str, str, str], Sequence[int]]
+    | None = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
@@ -451,7 +475,10 @@ def embeddings(
     patience: int | None = None,
     seed: int = 0,
     batch_size: int | None = 1000,
-    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
+    fanouts: Sequence[int]
+    | Mapping[str, Sequence[int]]
+    | Mapping[tuple[str, str, str], Sequence[int]]
+    | None = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     resume: bool = False,
@@ -474,7 +501,7 @@ def compare(
     labels: Any = None,
     splits: Any = None,
     split: int | None = None,
-    methods: Sequence[str] = ('sampled', 'sdt', 'full'),
+    methods: Sequence[str] = ("sampled", "sdt", "full"),
     partitioners: Sequence[str] | None = None,
     seeds: int = 3,
     model: str | Callable[..., Any] = "graphsage",
@@ -493,7 +520,10 @@ def compare(
     eval_every: int = 1,
     patience: int | None = None,
     batch_size: int | None = 1000,
-    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
+    fanouts: Sequence[int]
+    | Mapping[str, Sequence[int]]
+    | Mapping[tuple[str, str, str], Sequence[int]]
+    | None = None,
     device: Literal["cpu", "cuda"] = "cpu",
     **options: Unpack[Options],
 ) -> pl.DataFrame: ...

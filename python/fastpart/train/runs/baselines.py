@@ -114,7 +114,7 @@ class Items:
                 self.labels[split].append(labels[places])
 
     def sample(self, split: str, most: int, seed: int) -> tuple[Tensor, Tensor]:
-        """Return features and labels of at most so many items of a split, by ascending id."""
+        """Return features and labels of at most ``most`` items of a split, by ascending id."""
         dataset, places = self.dataset, self.places[split]
         ids = np.concatenate([dataset.ids_of(*each) for each in zip(self.parts, places, strict=True)])
         order = np.argsort(ids)
@@ -244,7 +244,7 @@ def _majority(items: Items, options: TrainOptions, folder: Path, deadline: Deadl
 def _label_propagation(items: Items, options: TrainOptions, folder: Path, deadline: Deadline) -> Predict:
     """Propagate the labels of training vertices. Rows lie in files, of which one block is in memory.
 
-    A row has the encoded label and a 1 for a training vertex, and zeros for any other at first. The means of both are
+    Rows of training vertices have the encoded label and a 1. All others begin with zeros. The means of both are
     divided by each other in the end, so vertices that no label has reached do not count.
     """
     dataset, task = items.dataset, items.dataset.task
@@ -405,7 +405,7 @@ BASELINES: Mapping[str, Callable[[Items, TrainOptions, Path, Deadline], Predict]
     "label_propagation": _label_propagation,
     "without_edges": _without_edges,
 }
-"""What measures each baseline, by its name in the summary."""
+"""The function that measures each baseline, by its name in the summary."""
 
 
 def _decisive(task: Task) -> str:
@@ -426,7 +426,7 @@ def verdict(
 ) -> str | None:
     """Say whether edges help. None: there is no perceptron to compare with.
 
-    Shares of so many items differ if they are two standard errors of their difference apart. Errors of a regression
+    Shares of ``count`` items differ if they are two standard errors of their difference apart. Errors of a regression
     differ by 1 %.
     """
     if "without_edges" not in scores:

@@ -1,4 +1,4 @@
-"""What a network says of every vertex, from whole neighbourhoods: classes, probabilities, logits or embeddings."""
+"""Classes, probabilities, logits or embeddings of every vertex, by a trained network over whole neighbourhoods."""
 
 from __future__ import annotations
 

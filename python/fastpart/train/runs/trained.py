@@ -405,9 +405,10 @@ class TrainedModel:
 
     def __repr__(self) -> str:
         summary = self.summary
+        said = (summary.get("baselines") or {}).get("verdict")
         return (
             f"<TrainedModel by {self.method}: {summary['epochs']} epochs, the best {summary['best_epoch']}, "
-            f"{test_of(summary, 'rmse' if 'test_rmse' in summary else 'accuracy')}>"
+            f"{test_of(summary, 'rmse' if 'test_rmse' in summary else 'accuracy')}{f'; {said}' if said else ''}>"
         )
 
 
