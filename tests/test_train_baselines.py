@@ -242,6 +242,8 @@ def test_baselines_are_kept_in_the_folder_and_told(parts, tmp_path, capsys):
     line = next(line for line in str(trained).split("\n") if line.startswith("baselines"))
     assert f"label propagation {accuracy:.2f}" in line
     assert line.endswith(found["verdict"])
+    assert found["verdict"] in repr(trained)
+    assert f"label propagation {accuracy:.2f}" in trained._repr_html_()
 
 
 def test_link_predictors_take_none():

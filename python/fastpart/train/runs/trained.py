@@ -19,6 +19,7 @@ from ...core.options import RunOptions, run_options, with_options
 from ...core.outputs import owning
 from ...core.parameters import StrPath, shown
 from ...core.parsing import mapped
+from ...core.protocols import facts
 from ...errors import ParameterError, arg
 from ...graphs.graph import Graph
 from ...graphs.graph_directory import GraphDirectory
@@ -403,6 +404,9 @@ class TrainedModel:
 
         return plot_history(self.history, self.summary["best_epoch"], out)
 
+    def _repr_html_(self) -> str:
+        return facts(f"{type(self).__name__} by {self.method}", _summary_of(self))
+
     def __repr__(self) -> str:
         summary = self.summary
         said = (summary.get("baselines") or {}).get("verdict")
@@ -459,13 +463,18 @@ def result_of(trained: TrainedModel) -> str:
     """Return the rows of the workers of a training, if there are any, and its summary, as text."""
     from ...report.text import table
 
+    lines = [f"{name:18} {value}" for name, value in _summary_of(trained).items()]
+    workers = [] if trained.workers is None else [table(trained.workers), ""]
+    return "\n".join([*workers, *lines])
+
+
+def _summary_of(trained: TrainedModel) -> dict[str, str]:
+    """Return the summary of a training as text, without what has a table of its own."""
     known = {name: value for name, value in trained.summary.items() if value is not None}
     known.pop("per_worker", None)
     if "baselines" in known:
         known["baselines"] = told(trained.task, trained.summary)
-    lines = [f"{name:18} {_shown(value)}" for name, value in known.items()]
-    workers = [] if trained.workers is None else [table(trained.workers), ""]
-    return "\n".join([*workers, *lines])
+    return {name: _shown(value) for name, value in known.items()}
 
 
 def _shown(value: Any) -> str:
