@@ -56,7 +56,7 @@ STEPS = 200
 SCORED_EVERY = 20
 """Steps of the perceptron from one validation to the next."""
 
-_PRODUCTS = 1 << 22
+_PRODUCTS = 1 << 21
 """Products of rows and weights in a step, at most, unless it has :data:`_ROWS`."""
 
 _ROWS = 256
