@@ -57,7 +57,7 @@ SCORED_EVERY = 20
 """Steps of the perceptron from one validation to the next."""
 
 _PRODUCTS = 1 << 21
-"""Products of rows and weights in a step, at most, unless it has :data:`_ROWS`."""
+"""The bound on products of rows and weights in a step of more than :data:`_ROWS` rows."""
 
 _ROWS = 256
 """Rows that a step may have in any case."""
