@@ -278,8 +278,6 @@ def test_wrong_command_lines_exit_with_2(run, words, text):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ([], "a command is missing"),
-        (["train"], "a command is missing"),
         (["divide"], "unknown command 'divide'. The commands are .*info.*partition"),
         (["partitoin"], "unknown command 'partitoin'. .*. Did you mean 'partition'"),
         (["train", "sdd"], "unknown command 'sdd'. .*. Did you mean 'sdt'"),

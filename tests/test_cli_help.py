@@ -1,6 +1,5 @@
 """``--help`` says what the functions take; neither it nor a typo waits for Polars or torch."""
 
-import inspect
 import os
 import re
 import runpy
@@ -13,6 +12,8 @@ import pytest
 import fastpart as fp
 from fastpart.cli import main
 from fastpart.cli.signatures import FUNCTIONS
+from fastpart.core.calls import full_signature
+from fastpart.cli.verbs import _VERBS, GROUPS
 from fastpart.machines.tasks import work
 from fastpart.partitions.partitioners import PARTITIONERS
 from fastpart.train.predictions import predict
@@ -61,6 +62,7 @@ COMMANDS = {
     "report": (fp.evaluate, *MEASURED),
     "plan": (fp.VertexPartition.plan,),
     "restore": (fp.store.restore,),
+    "doctor": (fp.doctor,),
     "upgrade": (fp.store.upgrade,),
     "verify": (fp.store.verify,),
     "work": (work,),
@@ -112,7 +114,7 @@ def expected(functions, arguments):
     """Return what the help should list, by the signatures."""
     options = dict.fromkeys(ADDED)
     for place, function in enumerate(functions):
-        for name, parameter in inspect.signature(function).parameters.items():
+        for name, parameter in full_signature(function).parameters.items():
             if (
                 name in OBJECTS | arguments
                 or (place and name in RUNNING)
@@ -165,7 +167,7 @@ def test_help_lists_what_the_functions_take(text_of, command):
         flags = [f"--{name.replace('_', '-')}" for name in training]
         options |= {"--train": None, **{flag: of_training[flag] for flag in flags}}
     if command.startswith("partition"):
-        options |= {"--algorithm": None, "--out": None, "--resume": None, "--export": None}
+        options |= dict.fromkeys(("--algorithm", "--dry-run", "--out", "--resume", "--export"))
     assert listed(text_of(*command.split())) == options
 
 
@@ -202,6 +204,7 @@ def test_help_of_partition_lists_all_algorithms(text_of):
     functions = (fp.partition, *COMMANDS["partition --algorithm hash"][1:])
     assert listed(text) == expected(functions, set()) | {
         "--algorithm": None,
+        "--dry-run": None,
         "--out": None,
         "--resume": None,
         "--export": None,
@@ -212,6 +215,7 @@ def test_help_of_partition_lists_all_algorithms(text_of):
 def test_help_lists_the_commands(text_of, words):
     text = text_of(*words)
     names = {
+<<<<<<< HEAD
         "": (
             "generate",
             "convert",
@@ -237,11 +241,29 @@ def test_help_lists_the_commands(text_of, words):
             "train",
             "predict",
         ),
+=======
+        "": tuple(" ".join(GROUPS.values()).split()),
+>>>>>>> main
         "generate": ("rmat", "ba", "planted", "grid", "typed"),
         "export": fp.export.__all__,
         "train": (*METHODS, "links", "edges", "embeddings", "compare"),
     }
     assert re.findall(r"^  (\w[\w-]*) +[A-Z]", text, re.MULTILINE) == list(names["".join(words)])
+
+
+def test_the_groups_of_the_help_have_every_command_once(text_of):
+    assert sorted(" ".join(GROUPS.values()).split()) == sorted(_VERBS)
+    titles = re.findall(r"^(\w.*):$", text_of(), re.MULTILINE)
+    assert titles == [*GROUPS, "Options", "examples"]
+    assert next(iter(GROUPS)) == "The first day"
+
+
+@pytest.mark.parametrize("words", [[], ["train"], ["export"], ["generate"]])
+def test_a_line_without_a_command_prints_the_help(capsys, text_of, words):
+    help = text_of(*words)
+    assert main(words) == 0
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == (help, "")
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ algorithms, store, typing
 export, loading
 compat, report, pyg
 train
+options
 cli
 __main__
 """
@@ -30,7 +31,8 @@ __main__
 INSIDE = {
     "core": """
 notes pairs parameters system
-cache_size, calls, frames, option_groups
+calls
+cache_size, frames, option_groups
 options, parsing, protocols, row_groups, text_files
 folders, ids
 vertex_tables
@@ -150,6 +152,7 @@ accesses, evaluate, expected, info, sampling_plan
 reading
 traffic
 compare
+doctor
 """,
 }
 """The files of a unit, the same way."""

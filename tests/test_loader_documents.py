@@ -1,13 +1,13 @@
 """What the docs say of loaders: parameters, examples and the guide."""
 
 import doctest
-import inspect
 import re
 from pathlib import Path
 
 import pytest
 
 import fastpart as fp
+from fastpart.core.calls import full_signature
 
 torch = pytest.importorskip("torch")
 
@@ -17,11 +17,9 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("name", ["loader", "link_loader"])
 def test_every_parameter_is_in_the_docs_once(name):
     method = getattr(fp.VertexPartition, name)
-    documented = inspect.getdoc(method).partition("Parameters\n")[2].partition("\nReturns\n")[0]
+    documented = method.full_doc.partition("Parameters\n")[2].partition("\nReturns\n")[0]
     entries = re.findall(r"^(\w[\w, ]*?) :", documented, re.MULTILINE)
-    assert sorted(", ".join(entries).split(", ")) == sorted(
-        {*inspect.signature(method).parameters} - {"self"}
-    )
+    assert sorted(", ".join(entries).split(", ")) == sorted({*full_signature(method).parameters} - {"self"})
 
 
 def test_the_example_of_the_docs(capsys):

@@ -94,7 +94,7 @@ def test_it_shows_the_fields_it_takes():
     known = inspect.signature(work).parameters
     assert list(known) == [
         *("source", "first", "share", "rows", "room"),
-        *("threads", "tmp_dir", "progress", "memory_limit"),
+        *("threads", "tmp_dir", "progress", "memory_limit", "run"),
     ]
     assert known["rows"].default == 5
     assert (known["room"].annotation, known["rows"].annotation) == (int | str | None, int)

@@ -15,6 +15,7 @@ import pytest
 
 import fastpart as fp
 from fastpart.core import options
+from fastpart.core.calls import full_signature
 from fastpart.core.options import NAMES, RunOptions
 from fastpart.partitions.partitioners import PARTITIONERS
 from terminals import terminal
@@ -34,12 +35,12 @@ LONG = {**PARTITIONERS} | {
 @pytest.mark.parametrize("name", LONG)
 def test_every_long_function_takes_all_of_them(name):
     function = LONG[name]
-    known = inspect.signature(function).parameters
+    known = full_signature(function).parameters
     assert set(NAMES) <= set(known)
     assert all(known[option].default is None for option in NAMES)
-    assert name == "degrees" or f"    {', '.join(NAMES)}\n" in inspect.cleandoc(function.__doc__).replace(
-        "\n", "\n    "
-    )
+    assert name == "degrees" or f"    {', '.join(NAMES)}\n" in inspect.cleandoc(
+        getattr(function, "full_doc", function.__doc__)
+    ).replace("\n", "\n    ")
     with pytest.raises(TypeError, match=rf"has no parameter 'xyz'. Its parameters: .*{', '.join(NAMES)}"):
         function(xyz=1)
 

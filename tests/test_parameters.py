@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fastpart as fp
+from fastpart.core.calls import full_signature
 from soaked import examples
 from strategies import edge_lists
 
@@ -218,7 +219,7 @@ def test_strict_is_a_bool(strict):
     ],
 )
 def test_typos_are_never_swallowed(function):
-    kinds = {parameter.kind for parameter in inspect.signature(function).parameters.values()}
+    kinds = {parameter.kind for parameter in full_signature(function).parameters.values()}
     assert inspect.Parameter.VAR_KEYWORD not in kinds
     with pytest.raises(TypeError, match="blance"):
         function(EDGES, blance=1.1)

@@ -1,7 +1,6 @@
 """The registry of partitioners: what it says is what Python functions, stubs, the command line and `info` have."""
 
 import ast
-import inspect
 import re
 import warnings
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 
 import fastpart as fp
 from fastpart import _core
+from fastpart.core.calls import full_signature
 from fastpart.partitions.partitioners import ALGORITHMS, PARTITIONERS, VARIANTS, items_of
 from needed import needed
 
@@ -20,12 +20,12 @@ GRAPH = np.array([[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3], [0, 3], [3, 3]
 @pytest.mark.parametrize("name", PARTITIONERS)
 def test_every_parameter_is_in_the_signature_and_in_the_docs(name):
     function, algorithm = getattr(fp.algorithms, name), ALGORITHMS[name]
-    known = inspect.signature(function).parameters
+    known, text = full_signature(function).parameters, function.full_doc
     for field in algorithm.fields:
         assert known[field.name].default == field.default
-        assert f"\n{field.name} : " in function.__doc__
+        assert f"\n{field.name} : " in text
         assert field.doc.strip()
-    documented = function.__doc__.partition("Parameters\n")[2].partition("\nReturns\n")[0]
+    documented = text.partition("Parameters\n")[2].partition("\nReturns\n")[0]
     names = [
         name
         for line in documented.splitlines()

@@ -2,8 +2,10 @@
 
 import importlib.util
 import json
+import os
 import subprocess
 import sys
+import tomllib
 from email.message import Message
 from pathlib import Path
 from types import SimpleNamespace
@@ -136,9 +138,35 @@ def test_forms_of_issues(name):
     assert all(each["attributes"]["label"] for each in form["body"])
 
 
+def instructions():
+    """Return the instructions of the Dockerfile, continued lines joined, without comments."""
+    text = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
+    return [tuple(line.split(maxsplit=1)) for line in text.splitlines() if line and not line.startswith("#")]
+
+
 def test_the_image_is_built_without_an_index():
-    lines = (ROOT / "Dockerfile").read_text().splitlines()
-    assert [line for line in lines if "pip install" in line and "--no-index" not in line] == []
-    assert json.loads(next(line for line in lines if line.startswith("ENTRYPOINT")).split(maxsplit=1)[1]) == [
-        "fastpart"
-    ]
+    steps = instructions()
+    runs = [text for name, text in steps if name == "RUN"]
+    assert [text for text in runs if "pip install" in text and "--no-index" not in text] == []
+    assert sum("pip install" in text for text in runs) == 1
+    assert json.loads(dict(steps)["ENTRYPOINT"]) == ["fastpart"]
+
+
+@pytest.mark.parametrize(
+    ("extra", "installed"),
+    [(None, "fastpart[train]"), ("", "fastpart"), ("train,cloud", "fastpart[train,cloud]")],
+)
+def test_the_image_takes_an_extra(extra, installed):
+    """The shell of the image gets the argument as a variable of its environment."""
+    steps = instructions()
+    default = next(text for name, text in steps if text.startswith("EXTRA="))
+    assert steps.index(("ARG", default)) > steps.index(("FROM", "${BASE}"))  # others end there
+    known = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert default.removeprefix("EXTRA=") in known
+    (run,) = (text for name, text in steps if name == "RUN" and "pip install" in text)
+    value = default.removeprefix("EXTRA=") if extra is None else extra
+    command = ["sh", "-c", f"echo {run.rpartition(' ')[2]}"]
+    done = subprocess.run(
+        command, env={"EXTRA": value, "PATH": os.environ["PATH"]}, capture_output=True, text=True
+    )
+    assert done.stdout.strip() == installed

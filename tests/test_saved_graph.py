@@ -3,7 +3,9 @@
 import ast
 import inspect
 import os
+import re
 import textwrap
+from operator import attrgetter
 
 import numpy as np
 import pytest
@@ -87,7 +89,17 @@ def test_the_star_leaves_builtins_and_modules_alone():
 
 def test_dir_shows_what_is_public_and_nothing_else():
     assert dir(fp) == sorted(
-        [*fp.__all__, "__version__", "algorithms", "compat", "datasets", "errors", "pyg", "report", "typing"]
+        [
+            *fp.__all__,
+            "__version__",
+            "algorithms",
+            "datasets",
+            "errors",
+            "options",
+            "pyg",
+            "report",
+            "typing",
+        ]
     )
     assert len(dir(fp)) <= 40
 
@@ -100,6 +112,55 @@ def test_names_that_have_moved_say_where_they_are():
             ):
                 getattr(fp, name)
             assert getattr(getattr(fp, module), name)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("partiton", r"\. Did you mean fp\.partition\?"),
+        ("Open_Graph", r"\. Did you mean fp\.open_graph\?"),
+        ("hdfr", r"\. Did you mean fp\.algorithms\.hdrf\?"),
+        ("communities", r"\. fp\.cluster\(graph\) finds clusters"),
+        ("detect", r"\. fp\.cluster\(graph\) finds clusters"),
+        ("plot", r"fp\.partition\(graph, k\)\.plot\(\)"),
+        ("load", r"\. fp\.open_graph\(source\) opens a graph"),
+        ("read", r"\. fp\.open_graph\(source\) opens a graph"),
+        ("qqqq", r"\. dir\(fp\) lists its names"),
+        ("train.smapled", r"\. Did you mean fp\.train\.sampled\?"),
+        ("train.partition", r"\. It is fp\.partition$"),
+        ("train.hdrf", r"\. It is fp\.algorithms\.hdrf$"),
+        ("train.load", r"\. fp\.open_graph\(source\) opens a graph"),
+        ("store.opne_partition", r"\. Did you mean fp\.store\.open_partition\?"),
+        ("algorithms.hpe", r"\. Did you mean fp\.algorithms\.hep\?"),
+        ("generate.rmatt", r"\. Did you mean fp\.generate\.rmat\?"),
+        ("export.dlg", r"\. Did you mean fp\.export\.dgl\?"),
+        ("datasets.coral", r"\. Did you mean fp\.datasets\.cora\?"),
+        ("loading.Laoder", r"\. Did you mean fp\.loading\.[lL]oader\?"),
+        ("report.drew", r"\. Did you mean fp\.report\.draw\?"),
+        ("_partition", "no attribute '_partition'$"),
+        ("store.__wrapped__", "no attribute '__wrapped__'$"),
+    ],
+)
+def test_misspelt_names_and_words_that_users_try_say_what_to_use(name, text):
+    *module, last = name.split(".")
+    with pytest.raises(AttributeError, match=f"no attribute '{last}'") as refused:
+        attrgetter(name)(fp)
+    assert re.search(text, str(refused.value))
+    assert str(refused.value).startswith(f"module '{'.'.join(['fastpart', *module])}'")
+
+
+def test_what_suggestions_name_is_there():
+    for text in fp._INSTEAD.values():
+        for name in re.findall(r"\bfp\.([a-z_.]*[a-z])", text):
+            assert callable(attrgetter(name)(fp)), name
+    assert not set(fp._INSTEAD) & {*dir(fp), *" ".join(fp._MOVED.values()).split()}
+
+
+def test_calling_the_module_of_trainings_says_what_to_call():
+    with pytest.raises(
+        TypeError, match=r"fp\.train is a module\. Call one of its methods, such as fp\.train\.sampled"
+    ):
+        fp.train("parts", model="gcn")
 
 
 METHODS = [

@@ -63,6 +63,7 @@ def test_annotations_are_those_that_users_see():
 
         from fastpart.core.options import Options
         from fastpart.core.parameters import StrPath
+        from fastpart.options import Run
 
         LIMIT: int
         def all_steps(
@@ -72,6 +73,7 @@ def test_annotations_are_those_that_users_see():
             folder: StrPath | None = None,
             count: int = 4,
             memory: int | str | None = None,
+            run: Run | None = None,
             **options: Unpack[Options],
         ) -> Path | None: ...
 

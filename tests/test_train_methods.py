@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import fastpart as fp
+from fastpart.core.calls import full_signature
 from fastpart.core.option_groups import OptionGroup, entries_of, split
 from fastpart.train import options, registry
 from fastpart.train.registry import METHODS, of
@@ -29,9 +30,10 @@ def test_what_users_call_is_the_function_whatever_is_imported(name):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_parameter_is_in_the_docs_once(name):
-    documented = of(name).function.__doc__.partition("Parameters\n")[2].partition("\nReturns\n")[0]
+    function = of(name).function
+    documented = function.full_doc.partition("Parameters\n")[2].partition("\nReturns\n")[0]
     entries = re.findall(r"^(\w[\w, ]*?)(?: :|$)", documented, re.MULTILINE)
-    assert sorted(", ".join(entries).split(", ")) == sorted(inspect.signature(of(name).function).parameters)
+    assert sorted(", ".join(entries).split(", ")) == sorted(full_signature(function).parameters)
 
 
 def _shared():
@@ -57,8 +59,8 @@ def test_a_method_adds_to_what_it_shares(name):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_method_takes_what_all_take_or_says_why_not(name):
-    taken = inspect.signature(of(name).function).parameters
-    shared = inspect.signature(fp.train.sampled).parameters.keys() & vars(options.TrainOptions()).keys()
+    taken = full_signature(of(name).function).parameters
+    shared = full_signature(fp.train.sampled).parameters.keys() & vars(options.TrainOptions()).keys()
     for each in shared:
         why = of(name).without.get(each)
         assert (each in taken) == (why is None)
@@ -72,7 +74,7 @@ def test_all_defaults_pass_their_own_checks(name):
     known = of(name)
     defaults = {
         each.name: each.default
-        for each in inspect.signature(known.function).parameters.values()
+        for each in full_signature(known.function).parameters.values()
         if each.name != "source"
     }
     assert known.options.checked(defaults) == known.options.checked(known.defaults)

@@ -476,8 +476,6 @@ REFUSALS = {
     "verify {graph}": "",
     "upgrade {graph}": "",
     "work {graph} --task 0": "",
-    "": "a command is missing. The commands are generate, convert,",
-    "train": "a command is missing. The commands are full, sampled,",
 }
 """What commands say of what they refuse.
 

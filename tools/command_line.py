@@ -17,6 +17,7 @@ from typing import Any, Literal, get_origin
 from fastpart import _core
 from fastpart.cli.signatures import FUNCTIONS
 from fastpart.cli.spelling import in_shell
+from fastpart.core.calls import full_signature
 from fastpart.core.option_groups import entries_of, split
 from fastpart.partitions import documents
 from fastpart.partitions.loader_options import Fanouts
@@ -26,6 +27,7 @@ READ = {
     "open_graph": "graphs.opening",
     "partition": "partitions.partitioners.choosing",
     "info": "measures.info",
+    "doctor": "measures.doctor",
     "convert": "graphs.convert",
     "ingest": "graphs.ingest",
     "split_edges": "graphs.splits",
@@ -79,11 +81,10 @@ def function(name: str) -> Callable[..., Any]:
 
 def text_of(name: str) -> str:
     """Return a docstring."""
-    return (
-        documents.document(algorithms()[name])
-        if name in algorithms()
-        else inspect.getdoc(function(name)) or ""
-    )
+    if name in algorithms():
+        return documents.document(algorithms()[name])
+    known = function(name)
+    return getattr(known, "full_doc", None) or inspect.getdoc(known) or ""
 
 
 @cache
@@ -133,7 +134,7 @@ def spelled_out(name: str, annotation: Any) -> str:
 def options(name: str) -> list[dict[str, Any]]:
     """Return the options of a function."""
     known = (
-        documents.signature(algorithms()[name]) if name in algorithms() else inspect.signature(function(name))
+        documents.signature(algorithms()[name]) if name in algorithms() else full_signature(function(name))
     )
     found = []
     for each in known.parameters.values():

@@ -8,6 +8,7 @@ import inspect
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields
 from functools import cache
 from importlib.util import resolve_name
 from inspect import Parameter, Signature
@@ -15,11 +16,14 @@ from pathlib import Path
 from types import ModuleType, NoneType, UnionType
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
-from fastpart import _core, train
+from fastpart import _core, options, train
 from fastpart.core import parameters
+from fastpart.core.calls import full_signature
+from fastpart.core.option_groups import OptionObject
 from fastpart.core.options import NAMES, Options, entries_of
-from fastpart.partitions import documents, methods
+from fastpart.partitions import documents, loader_options, methods
 from fastpart.partitions.documents import literal
+from fastpart.partitions.partitioners import builtin
 from fastpart.train import comparing
 from fastpart.train.registry import METHODS
 from fastpart.train.registry import of as method
@@ -77,8 +81,10 @@ def _module_of(function: Callable[..., Any]) -> ModuleType:
 def stub_of(function: Callable[..., Any], imports: Imports) -> list[str]:
     """Return the definition of a function, and add to ``imports`` the names that it needs by their module."""
     written = _Written(_module_of(function), imports)
-    known = inspect.signature(function)
-    given = list(known.parameters.values())
+    known = full_signature(function)
+    objects = _objects_of(function)
+    imports["fastpart.options"] |= {each.name.capitalize() for each in objects}
+    given = [_optional(each, function) for each in known.parameters.values()]
     if all_options := _takes_options(known):
         given = [each for each in given if each.name not in NAMES]
         imports["typing"].add("Unpack")
@@ -90,9 +96,23 @@ def stub_of(function: Callable[..., Any], imports: Imports) -> list[str]:
     result = written.text(known.return_annotation)
     return definition(
         function.__name__,
-        known.replace(parameters=given, return_annotation=result),
+        known.replace(parameters=[*given, *objects], return_annotation=result),
         options="**options: Unpack[Options]" if all_options else "",
     )
+
+
+def _objects_of(function: Any) -> list[Parameter]:
+    """Return the parameters of a function that take objects of options."""
+    taken = getattr(function, "taken", None)
+    return [] if taken is None else [taken.whole.parameters[name] for name in taken.objects]
+
+
+def _optional(each: Parameter, function: Any) -> Parameter:
+    """Return a parameter that need not be given where an object may hold it."""
+    taken = getattr(function, "taken", None)
+    held = set() if taken is None else set().union(*taken.objects.values())
+    needed = each.kind is Parameter.KEYWORD_ONLY and each.default is Parameter.empty
+    return each.replace(default=...) if needed and each.name in held else each
 
 
 def definition(name: str, signature: Signature, options: str = "") -> list[str]:
@@ -228,7 +248,9 @@ def _statements(imports: Imports) -> Iterator[str]:
         return 0 if top in sys.stdlib_module_names else 2 if top == "fastpart" else 1
 
     before = -1
-    for module in sorted(imports, key=lambda each: (section(each), not each.startswith("import "), each)):
+    for module in sorted(
+        filter(imports.get, imports), key=lambda each: (section(each), not each.startswith("import "), each)
+    ):
         if section(module) > before >= 0:
             yield ""
         before = section(module)
@@ -251,6 +273,7 @@ def of_partitioners() -> str:
         "from ...core.options import Options",
         "from ...core.parameters import StrPath",
         "from ...machines.partitioning import Place",
+        "from ...options import Bounds, Run",
         "from ..partition import EdgePartition, Partition, VertexPartition",
         "",
         "__all__: list[str] = [",
@@ -280,8 +303,23 @@ def _overload(algorithm: _core.Algorithm, of: str) -> list[str]:
             each = each.replace(annotation=documents.words([of]), default=default)
         if each.name not in NAMES:
             given.append(each)
+    given += _objects_of(getattr(builtin, algorithm.name))
     known = Signature(given, return_annotation=documents.RESULTS[of], __validate_parameters__=False)
     return definition(algorithm.name, known, options="**options: Unpack[Options]")
+
+
+def of_options() -> str:
+    """Return the stub of ``fastpart.options``."""
+    imports: Imports = defaultdict(
+        set, {"dataclasses": {"dataclass"}, OptionObject.__module__: {"OptionObject"}}
+    )
+    written, body = _Written(loader_options, imports), list[str]()
+    for name in options.__all__:
+        known = getattr(options, name)
+        body += ["", "@dataclass(frozen=True, kw_only=True)", f"class {name}(OptionObject):"]
+        body += [f"    {each.name}: {written.text(each.type)} = ..." for each in fields(known)]
+    names = ["__all__: list[str]"]
+    return "\n".join([HEADING, *_statements(imports), "", *names, *body]) + "\n"
 
 
 _OF_TRAINING = [
@@ -300,6 +338,7 @@ def of_training() -> str:
 
 
 FILES: dict[str, Callable[[], str]] = {
+    "options.pyi": of_options,
     "partitions/partitioners/builtin.pyi": of_partitioners,
     "partitions/methods.pyi": lambda: stub_file(functions_of(methods)),
     "train/__init__.pyi": of_training,

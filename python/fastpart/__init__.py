@@ -22,20 +22,22 @@ from .errors import FastpartError
 
 if TYPE_CHECKING:
     from . import algorithms as algorithms
-    from . import compat as compat
     from . import datasets as datasets
     from . import errors as errors
     from . import export, generate, loading, store, train
+    from . import options as options
     from . import pyg as pyg
     from . import report as report
     from . import typing as typing
-    from .core.options import Options, config
+    from .core.options import Options as Options
+    from .core.options import config
     from .graphs.convert import convert
     from .graphs.graph import Graph
     from .graphs.ingest import ingest
     from .graphs.opening import open_graph
     from .graphs.splits import split_edges
     from .measures.compare import compare, open_comparison
+    from .measures.doctor import doctor
     from .measures.evaluate import evaluate
     from .measures.info import info
     from .measures.traffic import predict_traffic
@@ -56,6 +58,7 @@ _LATER = {
     "compare": "measures.compare",
     "config": "core.options",
     "convert": "graphs.convert",
+    "doctor": "measures.doctor",
     "evaluate": "measures.evaluate",
     "home_parts": "partitions.homes",
     "info": "measures.info",
@@ -76,12 +79,12 @@ _LATER = {
 
 _MODULES = (
     "algorithms",
-    "compat",
     "datasets",
     "errors",
     "export",
     "generate",
     "loading",
+    "options",
     "pyg",
     "report",
     "store",
@@ -101,17 +104,36 @@ _MOVED = {
 """Modules, and the names in them that were here before."""
 
 
+_COMMUNITIES = "fp.cluster(graph) finds clusters of any number, fp.partition(graph, k) finds k balanced parts"
+
+_INSTEAD = {
+    **dict.fromkeys(("communities", "detect", "leiden", "louvain"), _COMMUNITIES),
+    **dict.fromkeys(
+        ("plot", "show"), "Partitions and comparisons draw themselves: fp.partition(graph, k).plot()"
+    ),
+    **dict.fromkeys(
+        ("load", "open", "read"),
+        'fp.open_graph(source) opens a graph, fp.open_partition("parts") a partition directory',
+    ),
+    **dict.fromkeys(("save", "write"), 'Partitions save themselves: fp.partition(graph, k).save("parts")'),
+    **dict.fromkeys(("loader", "predict"), "It is a method of what fp.open_partition and fp.train return"),
+    **dict.fromkeys(
+        ("metis", "part_graph", "kaminpar", "mtkahypar"),
+        'fp.compare(graph, k, ["metis", "partition"]) runs other partitioners, fp.partition(graph, k) our own',
+    ),
+}
+"""Words that users try, and what to use."""
+
+
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"{__name__}.{name}")
-    if name not in _LATER:
-        of = next(
-            (f". It is fp.{module}.{name} now" for module, names in _MOVED.items() if name in names.split()),
-            "",
-        )
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{of}")
-    value = globals()[name] = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
-    return value
+    if name in _LATER:
+        value = globals()[name] = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+        return value
+    from .core.calls import no_attribute
+
+    raise no_attribute(__name__, name, __dir__())
 
 
 def __dir__() -> list[str]:
@@ -122,12 +144,12 @@ __all__ = [
     "EdgePartition",
     "FastpartError",
     "Graph",
-    "Options",
     "VertexPartition",
     "cluster",
     "compare",
     "config",
     "convert",
+    "doctor",
     "edges_of",
     "evaluate",
     "export",

@@ -85,12 +85,8 @@ def _run(words: list[str], wording: Wording) -> None:
         called = " ".join(["fastpart", *(error.command_chain or ())])
         raise ParameterError(f"{_reason(error, words, wording)} (see `{called} --help`)") from error
     if command == app.help_print and {"--help", "-h"}.isdisjoint(words):
-        for word in words:
-            app = app[word]
-        raise ParameterError(
-            f"a command is missing. The commands are {', '.join(_commands(app))} "
-            f"(see `{' '.join(['fastpart', *words])} --help`)"
-        )
+        _run([*words, "--help"], wording)  # the words name a family of commands, or nothing
+        return
     command(*given.args, **given.kwargs)
 
 

@@ -22,7 +22,7 @@ from ..core.options import NAMES, config
 from ..core.parameters import choice, from_text, seconds
 from .call import Call
 from .signatures import Option
-from .verbs import TITLES, Family, Verb, verbs
+from .verbs import GROUPS, TITLES, Family, Verb, verbs
 
 _EXAMPLES = """\
 generate rmat g.bin --n 1000000 --m 10000000
@@ -38,6 +38,7 @@ STANDARD_INPUT = "\0stdin"
 _SHORT = {"out": "-o", "quiet": "-q"}
 
 _GROUPS = {title: Group.create_ordered(title) for title in TITLES}
+_GROUPS_OF_VERBS = {title: Group.create_ordered(title) for title in (*GROUPS, "Options")}
 
 
 class _Listed(App):
@@ -62,6 +63,7 @@ def make_app(words: Sequence[str]) -> App:
         help_formatter=_Columns(),
         version=f"fastpart {_core.__version__}",
         verbose=False,
+        group_commands=_GROUPS_OF_VERBS["Options"],
     )
     if not {"--help", "-h"}.isdisjoint(words):
         from rich.console import Console
@@ -69,14 +71,17 @@ def make_app(words: Sequence[str]) -> App:
         app.console = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
     app.register_install_completion_command()
     called = None if "--install-completion" in words else [word for word in words if not word.startswith("-")]
+    groups = {name: _GROUPS_OF_VERBS[title] for title, names in GROUPS.items() for name in names.split()}
     for place, (name, verb) in enumerate(verbs(words).items()):
-        app.command(_app(name, verb, called, place))
+        app.command(_app(name, verb, called, place, groups[name]))
     return app
 
 
-def _app(name: str, verb: Verb | Family, called: list[str] | None, place: int = 0) -> App:
+def _app(
+    name: str, verb: Verb | Family, called: list[str] | None, place: int = 0, group: Group | None = None
+) -> App:
     """Return the application of a verb. It has options only if it is the one that is called."""
-    app = _Listed(name=name, help=verb.line, sort_key=place)
+    app = _Listed(name=name, help=verb.line, sort_key=place, group=group, group_commands="Commands")
     if called is None or called[:1] == [name]:
         if isinstance(verb, Family):
             app.help_epilogue = f"`fastpart {name} COMMAND --help` has more."

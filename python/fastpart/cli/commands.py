@@ -24,6 +24,7 @@ from ..graphs.opening import open_graph
 from ..graphs.sidecars import Sidecar
 from ..graphs.splits import split_edges as split_graph_edges
 from ..machines.tasks import work as work_on
+from ..measures.doctor import doctor as find_facts
 from ..measures.evaluate import evaluate as measure
 from ..measures.facts import is_partition_directory
 from ..measures.info import info as graph_info
@@ -136,6 +137,12 @@ def info(call: Call) -> None:
         facts = graph_info(call["file"])
     else:
         facts = graph_info(open_input(call), **call.of("info"))
+    print(json.dumps(facts) if call["json"] else facts)
+
+
+def doctor(call: Call) -> None:
+    """``fastpart doctor``."""
+    facts = find_facts()  # with the options of the call, which are configured
     print(json.dumps(facts) if call["json"] else facts)
 
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
 from .. import _core
 from ..core.inputs import archive_and_name, weights_of
 from ..core.notes import log
 from ..core.options import NAMES, RunOptions
-from ..core.parameters import regular, shown, sized
+from ..core.parameters import parts, regular, shown, sized
+from ..core.protocols import listed
+from ..core.system import free_bytes
 from ..errors import ParameterError
+from ..graphs import conversion_cache
 from ..graphs.given_splits import training_vertices
 from ..graphs.graph import Graph
 from ..graphs.graph_directory import GraphDirectory
@@ -25,7 +29,8 @@ from ..measures.evaluate import evaluate as measure
 from ..partitions.part_files import MANIFEST
 from ..partitions.partition import Partition
 from ..partitions.partitioners import PARTITIONERS, builtin, choosing, items_of
-from ..partitions.partitioners.common import ALL, TRAIN
+from ..partitions.partitioners.choice import VOLUME_BALANCE
+from ..partitions.partitioners.common import ALL, TRAIN, WouldRun, rehearsed
 from ..partitions.results import Evaluation
 from ..partitions.saved import SavedData
 from ..store import partial, restore, saving
@@ -42,7 +47,10 @@ def partition(call: Call) -> None:
     """``fastpart partition``."""
     named = call["algorithm"]
     function = PARTITIONERS[named] if named else choosing.partition
-    _make(call, named or "partition", lambda graph, given: function(graph, **given))
+    if call["dry_run"]:
+        _rehearse(call, named or "partition", lambda graph, given: function(graph, **given))
+    else:
+        _make(call, named or "partition", lambda graph, given: function(graph, **given))
 
 
 def succeed(call: Call) -> None:
@@ -132,6 +140,90 @@ def _make_at(
             print(f"saved to {shown(target)}")
         if call["export"] is not None and target is not None:
             print(f"saved to {shown(_exported(call, target))}")
+
+
+def _rehearse(call: Call, algorithm: str, make: Make) -> None:
+    """Do the command up to its partitioner, or to the refusal, and print what would run."""
+    if call["cluster"] is not None:
+        raise ParameterError(
+            "--dry-run: shows a run on this machine. `fastpart info --cluster` has the costs there"
+        )
+    if call["resume"]:
+        raise ParameterError(
+            "--dry-run: does not go with --resume, which runs no partitioner. Leave one of them out"
+        )
+    opened: list[Graph] = []
+
+    def begin(graph: Graph, given: dict[str, Any]) -> Partition:
+        opened.append(graph)
+        return make(graph, {name: value for name, value in given.items() if name != "checkpoints"})
+
+    with conversion_cache.unkept() as conversions, rehearsed():
+        try:
+            _make(call, algorithm, begin)
+        except WouldRun as run:
+            (graph,) = opened
+            facts = _rehearsal(call, run, graph, sum(conversions))
+            call.tell(facts, listed(_lines(facts)))
+
+
+def _rehearsal(call: Call, run: WouldRun, graph: Graph, converted: int) -> dict[str, Any]:
+    """Return the algorithms that would run, with the memory and the space on disks that they need."""
+    k, symmetric = parts(call["k"]), graph.directedness == "symmetric"
+    with call.run() as options:
+        limit = options.memory_limit or _core.memory_budget()
+        estimates = _core.memory_estimates(graph._source, k, symmetric, options)
+        needed = {name: estimates.get(name.partition(":")[0]) for name in run.algorithms}
+        plan = None
+        if "multilevel" in needed:
+            volume = call.values.get("volume_balance", None if call["algorithm"] else VOLUME_BALANCE)
+            plans = _core.multilevel_plans(graph._source, k, symmetric, volume, options)
+            plan = ([each for each in plans if each.memory <= limit] or plans[:1])[-1]
+            needed["multilevel"] = plan.memory
+        disks = {"temporary files": (plan.files if plan else None, options.tmp_dir or Path(gettempdir()))}
+    if converted:
+        disks["conversion"] = (converted, conversion_cache.home())
+    if call["out"]:
+        disks["output"] = (None, Path(call["out"]))
+    return {
+        "algorithms": run.algorithms,
+        "because": run.because,
+        "left_out": run.left_out,
+        "of": items_of(call["algorithm"] or "partition", call.values),
+        "k": k,
+        "n": graph.num_vertices,
+        "m": graph.num_edges,
+        "directedness": graph.directedness,
+        "memory": needed,
+        "adjacency": estimates["adjacency"],
+        "memory_limit": limit,
+        "path": plan and plan.path,
+        "disks": {
+            name: {"folder": str(folder), "bytes": count, "free": free_bytes(folder)}
+            for name, (count, folder) in disks.items()
+        },
+    }
+
+
+def _lines(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the facts of a rehearsal as lines."""
+    yield "graph", f"{facts['n']:,} vertices, {facts['m']:,} edges, {facts['directedness']}"
+    yield "parts", f"{facts['k']:,} of the {facts['of']}"
+    yield "would run", ", ".join(facts["algorithms"]) + (f": {facts['because']}" if facts["because"] else "")
+    for name, why in facts["left_out"].items():
+        yield "left out", f"{name}: {why.partition('. ')[0]}"
+    for name, needed in facts["memory"].items():
+        if name == "multilevel":
+            yield "memory", f"{name} needs {sized(needed)}, its adjacency included, with path {facts['path']}"
+        elif needed is not None:
+            yield "memory", f"{name} needs {sized(needed)}, and the adjacency if it reads that"
+    yield "adjacency", f"{sized(facts['adjacency'])} of memory"
+    yield "memory limit", sized(facts["memory_limit"])
+    for name, disk in facts["disks"].items():
+        size = "" if disk["bytes"] is None else f"{sized(disk['bytes'])} in "
+        free = "" if disk["free"] is None else f", where {sized(disk['free'])} are free"
+        yield name, f"{size}{shown(disk['folder'])}{free}"
+    yield "", "Nothing was written."
 
 
 def _check_more(call: Call, form: str) -> None:

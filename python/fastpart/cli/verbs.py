@@ -51,6 +51,15 @@ def _switch(name: str, doc: str) -> Option:
     return Option(name, "bool", None, doc=doc)
 
 
+GROUPS = {
+    "The first day": "info partition evaluate compare report train doctor",
+    "Graphs": "ingest convert generate split-edges order",
+    "Other partitions": "refine update edges-of cluster",
+    "Partition directories": "export plan restore verify upgrade",
+    "Work that goes on": "work conversions",
+}
+"""The verbs by what they are for, as the help lists them."""
+
 _COMMON = (
     _file("config", "A .toml with options by name, or with a table of them for each verb."),
     _switch("json", "Print JSON instead of tables."),
@@ -144,9 +153,10 @@ class Family:
 
 
 def verbs(words: Sequence[str]) -> dict[str, Verb | Family]:
-    """Return all verbs. ``partition`` has the options of the algorithm that the words name."""
+    """Return all verbs, by group. ``partition`` has the options of the algorithm that the words name."""
     completing = "--install-completion" in words
-    return _VERBS | ({"partition": _partition(words)} if completing or "partition" in words[:1] else {})
+    named = {"partition": _partition(words)} if completing or "partition" in words[:1] else {}
+    return {name: (_VERBS | named)[name] for names in GROUPS.values() for name in names.split()}
 
 
 def _partition(words: Sequence[str]) -> Verb:
@@ -162,7 +172,7 @@ def _partition(words: Sequence[str]) -> Verb:
     return replace(
         _PARTITION,
         takes=(function, *of_others, *_PARTITION.takes[1:]),
-        own=(Option("algorithm", f"Literal{names}", None, doc=doc),),
+        own=(Option("algorithm", f"Literal{names}", None, doc=doc), _DRY_RUN),
         without=_HERE if named else frozenset(),
         says="" if named else _PARTITION.says,
         more="" if named else more,
@@ -204,6 +214,10 @@ def _saved() -> tuple[Option, ...]:
     )
 
 
+_DRY_RUN = _switch(
+    "dry_run", "Say what would run, and what memory it needs. The graph is read, and nothing is written."
+)
+
 _HERE = frozenset({"cluster", "shared"})
 """Options of verbs that make partitions on clusters. Others measure and save on the machine that makes them."""
 
@@ -213,6 +227,7 @@ _PARTITION = Verb(
     _FILE,
     "partition g.bin -k 8\n"
     "partition g.bin -k 8 --effort best -o parts/\n"
+    "partition g.bin -k 8 --memory-limit 2G --dry-run\n"
     "partition g.bin -k 8 --of edges -o edges.npy\n"
     "partition g.bin -k 8 --algorithm spring --balance 1.02 -o part.npy\n"
     "partition g.bin -k 4 --algorithm bytegnn --splits s.npz -o parts/\n"
@@ -397,6 +412,7 @@ _VERBS: dict[str, Verb | Family] = {
         (_switch("clear", "Remove them."),),
         says="List the conversions of files that hold no raw records, which are kept for the next time.",
     ),
+    "doctor": Verb("commands:doctor", ("doctor",), {}, "doctor --tmp-dir /scratch\ndoctor --json"),
     "upgrade": Verb("commands:upgrade", ("upgrade",), {"source": "A partition directory."}, "upgrade parts/"),
     "restore": Verb(
         "commands:restore",

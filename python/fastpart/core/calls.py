@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from inspect import Parameter, Signature
 from types import TracebackType
 from typing import Any, TypeVar, cast
@@ -68,6 +70,36 @@ def refuse_misuse(
             raise refusal(TypeError, f"{function}() needs {name!r}. Pass {arg(name)}")
 
 
+def no_attribute(module: str, name: str, valid: Iterable[str]) -> AttributeError:
+    """Return the error for a name that a public module does not have. It says where the name is, or what is close."""
+    package = sys.modules[module.partition(".")[0]]
+    text, here = f"module {module!r} has no attribute {name!r}", module.replace(package.__name__, "fp", 1)
+    moved = {each: f"fp.{other}.{each}" for other, names in package._MOVED.items() for each in names.split()}
+    elsewhere = {each: f"fp.{each}" for each in package.__all__} | moved
+    if name.startswith("_"):
+        rest = ""
+    elif name in elsewhere:
+        rest = f". It is {elsewhere[name]}" + (" now" if module == package.__name__ else "")
+    elif name in package._INSTEAD:
+        rest = f". {package._INSTEAD[name]}"
+    else:
+        known = {each: f"{here}.{each}" for each in valid}
+        if module == package.__name__:
+            known = moved | known
+        close = get_close_matches(name.lower(), known, n=1, cutoff=0.65)
+        rest = f". Did you mean {known[close[0]]}?" if close else f". dir({here}) lists its names"
+    return AttributeError(text + rest)
+
+
+def refusing(module: str, valid: Iterable[str]) -> Callable[[str], Any]:
+    """Return the function ``__getattr__`` of a module that has all its names."""
+
+    def refuse(name: str) -> Any:
+        raise no_attribute(module, name, valid)
+
+    return refuse
+
+
 _OURS = {__name__.partition(".")[0], "contextlib", "functools"}
 """The package, and the modules through which it enters its own contexts and properties."""
 
@@ -108,8 +140,22 @@ class Boundary:
         """Return whether the text begins with an argument of the function, as no error of Python does."""
         names, _ = named(str(error))
         return bool(names) and (
-            names[0] in self._given or names[0] in inspect.signature(self._function).parameters
+            names[0] in self._given or names[0] in full_signature(self._function).parameters
         )
+
+
+def full_signature(function: Callable[..., Any]) -> Signature:
+    """Return the signature with all keywords, also those that help leaves to objects of :mod:`fastpart.options`."""
+    taken = getattr(function, "taken", None)
+    return inspect.signature(function) if taken is None else taken.flat
+
+
+def spread(
+    function: Callable[..., Any], given: Mapping[str, Any], without: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Return the arguments of a call with the fields of objects in the place of the objects."""
+    taken = getattr(function, "taken", None)
+    return dict(given) if taken is None else taken.spread(given, without)
 
 
 def _frames(traceback: TracebackType | None) -> Iterator[TracebackType]:

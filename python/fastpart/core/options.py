@@ -6,18 +6,27 @@ A function takes them as ``**options: Unpack[Options]`` under the decorator :fun
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from inspect import Parameter
 from pathlib import Path
-from typing import Annotated, Any, Self, TypedDict, Unpack, cast
+from typing import Annotated, Any, ClassVar, Self, TypedDict, Unpack, overload
 
 from ..errors import ParameterError
 from .calls import Boundary, Function, refuse_misuse
 from .notes import Bar
-from .option_groups import Accepts, OptionGroup, Within, documented, parameters_of
+from .option_groups import (
+    OBJECTS,
+    Accepts,
+    OptionGroup,
+    Taken,
+    Within,
+    described,
+    documented,
+    parameters_of,
+)
 from .parameters import Progress, StrPath, meant, memory_size, path, shown
 
 
@@ -71,6 +80,7 @@ def _folder(name: str, value: Any) -> Path | None:
 class RunOptions(OptionGroup):
     """The options as the core takes them."""
 
+    together: ClassVar = {"run": "threads tmp_dir progress memory_limit"}
     threads: Annotated[int, Within(0, 1 << 63)] | None = None
     tmp_dir: Annotated[Path | None, Accepts(StrPath | None, _folder)] = None
     progress: Annotated[Progress | None, Accepts(Progress | bool | None, _callback)] = None
@@ -142,34 +152,57 @@ def _checked(options: Mapping[str, Any]) -> tuple[RunOptions, Bar | None]:
     return run_options(**{**options, "progress": bar} if bar else options), bar
 
 
-def with_options(function: Function, without: Mapping[str, str] | None = None) -> Function:
+@overload
+def with_options(function: Function, without: Mapping[str, str] | None = None) -> Function: ...
+@overload
+def with_options(function: Function, *, groups: Sequence[type[OptionGroup]]) -> Function: ...
+@overload
+def with_options(*, groups: Sequence[type[OptionGroup]]) -> Callable[[Function], Function]: ...
+def with_options(
+    function: Any = None,
+    without: Mapping[str, str] | None = None,
+    *,
+    groups: Sequence[type[OptionGroup]] = (),
+) -> Any:
     """Decorate a function that takes ``**options: Unpack[Options]``.
 
     A call looks up :func:`config`, checks the options before anything else, and clears the bar in the end, also after
     an error. An unknown name is refused with the list of valid ones. ``inspect.signature`` lists the options one by
-    one. ``without`` names parameters of other functions that this one does not take, and says why.
+    one. ``without`` names parameters of other functions that this one does not take, and says why. ``groups`` say which
+    parameters users may pass in objects of :mod:`fastpart.options`, and describe those that the docstring does not.
     """
+    if function is None:
+        return functools.partial(with_options, groups=groups)
     known = inspect.signature(function)
-    named = [each for each in known.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
-    if len(named) < len(known.parameters):
-        known = known.replace(parameters=[*named, *entries_of(Options)])
-    taken = [name for name in NAMES if name in known.parameters]
+    named = [
+        each
+        for each in known.parameters.values()
+        if each.kind is not Parameter.VAR_KEYWORD and each.name not in OBJECTS
+    ]
+    if any(each.kind is Parameter.VAR_KEYWORD for each in known.parameters.values()):
+        named += entries_of(Options)
+    taken = Taken.of(function.__name__, known.replace(parameters=named), groups)
+    runs = [name for name in NAMES if name in taken.flat.parameters]
 
     @functools.wraps(function)
     def call(*args: Any, **given: Any) -> Any:
         bar = None
         try:
             with Boundary(call, given):
-                refuse_misuse(function.__name__, known, args, given, without)
-                wanted = {**_CONFIG.get(Options()), **given}
-                run, bar = _checked({name: wanted[name] for name in taken if name in wanted})
-                return function(*args, **given | {name: getattr(run, name) for name in taken})
+                flat = taken.spread(given, without)
+                refuse_misuse(function.__name__, taken.whole, args, flat, without)
+                wanted = {**_CONFIG.get(Options()), **flat}
+                run, bar = _checked({name: wanted[name] for name in runs if name in wanted})
+                return function(*args, **flat | {name: getattr(run, name) for name in runs})
         finally:
             if bar is not None:
                 bar.close()
 
-    call.__signature__ = known  # type: ignore[attr-defined]
-    return cast(Function, call)
+    doc = function.__doc__
+    for group in groups:
+        doc = inspect.cleandoc(doc or "")
+        doc = documented(doc, group, taken.flat.parameters.keys() - described(doc))
+    return _presented(call, taken, doc)
 
 
 def taking(
@@ -177,6 +210,7 @@ def taking(
     *,
     defaults: Mapping[str, Any] | None = None,
     without: Mapping[str, str] | None = None,
+    groups: Sequence[type[OptionGroup]] = (),
 ) -> Callable[[Callable[..., Any]], Any]:
     """Decorate a function whose parameter ``options`` is a group. Users pass the fields of the group by name.
 
@@ -191,6 +225,8 @@ def taking(
         Defaults that are not those of the group.
     without : mapping, optional
         Fields that the function does not take, and why, or an empty text.
+    groups : sequence of type, optional
+        Groups that say which other parameters of the function users may pass in objects of :mod:`fastpart.options`.
     """
     usual, missing = defaults or {}, without or {}
     taken, runs = parameters_of(group, usual, missing), issubclass(group, RunOptions)
@@ -201,14 +237,17 @@ def taking(
     def decorate(function: Callable[..., Any]) -> Any:
         signature = inspect.signature(function)
         own = [each for each in signature.parameters.values() if each.name != "options"]
-        known = signature.replace(parameters=[*own, *taken.values()])
+        known = Taken.of(
+            function.__name__, signature.replace(parameters=[*own, *taken.values()]), (group, *groups)
+        )
 
         @functools.wraps(function)
         def call(*args: Any, **given: Any) -> Any:
             bar = None
             try:
                 with Boundary(call, given):
-                    refuse_misuse(function.__name__, known, args, given, missing)
+                    given = known.spread(given, missing)
+                    refuse_misuse(function.__name__, known.whole, args, given, missing)
                     mine = {name: value for name, value in given.items() if name not in taken}
                     wanted = {**usual, **{name: value for name, value in given.items() if name in taken}}
                     if runs:
@@ -226,11 +265,18 @@ def taking(
                 if bar is not None:
                     bar.close()
 
-        call.__doc__ = documented(function, group, taken)
-        call.__signature__ = known  # type: ignore[attr-defined]
-        return call
+        doc = inspect.getdoc(function) or ""
+        return _presented(call, known, documented(doc, group, taken), described(doc, remarks=True) - {*NAMES})
 
     return decorate
+
+
+def _presented(call: Any, taken: Taken, doc: str | None, own: Container[str] = ()) -> Any:
+    """Return a function with its signature and docstring for users, and the record of its keywords."""
+    call.taken, call.full_doc = taken, doc
+    call.__signature__ = taken.shown
+    call.__doc__ = doc if doc is None else taken.documented(doc, own)
+    return call
 
 
 def entries_of(entries: Any) -> list[Parameter]:

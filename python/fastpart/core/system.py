@@ -12,6 +12,7 @@ import mmap
 import os
 import platform
 import re
+import shutil
 import signal
 import socket
 import stat
@@ -19,7 +20,7 @@ import struct
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import ModuleType
 from typing import Any
 
@@ -42,6 +43,9 @@ THIS_FILE: int = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 _BEHIND = 1 << 30
 """The byte of a file that is locked, where only a range of bytes can be: behind its content."""
+
+_NO_LIMIT = 1 << 60
+"""Bytes from which on a control group of version 1 means that it has no limit."""
 
 _ADDRESS_OF_INTERFACE = 0x8915
 """Linux: SIOCGIFADDR."""
@@ -109,14 +113,58 @@ def set_limit(number: int, soft: int, hard: int) -> None:
             return
 
 
+PROC = Path("/proc")
+"""Where Linux tells about processes, the processor and mounted file systems."""
+
+CONTROL_GROUPS = Path("/sys/fs/cgroup")
+"""Where Linux tells about control groups."""
+
+_FEATURES = ("sse4_2", "avx2", "avx512f", "bmi2", "asimd", "sve")
+"""Instructions of processors that numeric code asks for."""
+
+
+def _read(file: Path) -> str:
+    """Return the text of a file of the kernel, or none where it cannot be read."""
+    try:
+        return file.read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+def _cpuinfo(*keys: str) -> str:
+    """Return the first value of any of the keys in the description of the processor."""
+    for line in _read(PROC / "cpuinfo").splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() in keys:
+            return value.strip()
+    return ""
+
+
 def processor() -> str:
     """Return the name of the processor of this machine."""
-    with suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            name, _, value = line.partition(":")
-            if name.strip() == "model name":
-                return value.strip()
-    return platform.processor() or platform.machine()
+    return _cpuinfo("model name") or platform.processor() or platform.machine()
+
+
+def processor_features() -> list[str] | None:
+    """Return which of some vector instructions the processor has. None: they are not known."""
+    flags = _cpuinfo("flags", "Features").split()
+    return [name for name in _FEATURES if name in flags] if flags else None
+
+
+def usable_processors() -> int:
+    """Return how many processors this process may run on. A control group may let it use fewer at a time."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def graphics_processors() -> list[str]:
+    """Return the GPUs that the driver of NVIDIA knows, by their models."""
+    found = []
+    for file in sorted((PROC / "driver/nvidia/gpus").glob("*/information")):
+        model = re.search(r"^Model:\s*(.*)$", _read(file), re.MULTILINE)
+        found.append(model[1].strip() if model else "unknown model")
+    return found
 
 
 def memory_bytes() -> int | None:
@@ -124,6 +172,70 @@ def memory_bytes() -> int | None:
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):  # Windows
+        return None
+
+
+def _files_of_groups(controller: str, *names: str) -> list[str]:
+    """Return the texts of files of the control group of this process, and of the groups above it."""
+    found = []
+    for line in _read(PROC / "self/cgroup").splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers and controller not in controllers.split(","):
+            continue
+        home = CONTROL_GROUPS / controller if controllers else CONTROL_GROUPS
+        own = PurePosixPath(path.lstrip("/"))
+        for group in (own, *own.parents):
+            texts = [_read(home / group / name) for name in names]
+            found.append(" ".join(texts).strip())
+    return [text for text in found if text]
+
+
+def group_memory() -> int | None:
+    """Return the tightest memory limit of the control groups of this process, or None if they have none."""
+    texts = _files_of_groups("memory", "memory.max") + _files_of_groups("memory", "memory.limit_in_bytes")
+    limits = [int(text) for text in texts if text.isdecimal()]
+    return min((limit for limit in limits if limit < _NO_LIMIT), default=None)
+
+
+def group_processors() -> float | None:
+    """Return how many processors the control groups let this process use at a time. None: they have no limit."""
+    texts = _files_of_groups("cpu", "cpu.max") + _files_of_groups(
+        "cpu", "cpu.cfs_quota_us", "cpu.cfs_period_us"
+    )
+    pairs = [text.split() for text in texts]
+    return min(
+        (int(pair[0]) / int(pair[1]) for pair in pairs if len(pair) == 2 and all(map(str.isdecimal, pair))),
+        default=None,
+    )
+
+
+def address_space() -> int | None:
+    """Return the bytes of addresses that ``ulimit -v`` lets this process have, or None if it has no limit."""
+    if resource is None:
+        return None
+    limit: int = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+def file_system(folder: Path) -> str | None:
+    """Return the type of the file system that a folder lies on, such as ext4, or None where it is not known."""
+    try:
+        device = folder.stat().st_dev
+        wanted = f"{os.major(device)}:{os.minor(device)}"
+    except (AttributeError, OSError):
+        return None
+    for line in _read(PROC / "self/mountinfo").splitlines():
+        mount, _, source = line.partition(" - ")
+        if mount.split()[2:3] == [wanted]:
+            return source.split()[0]
+    return None
+
+
+def free_bytes(folder: Path) -> int | None:
+    """Return the bytes that are free where a folder is or would be, or None where that is not known."""
+    try:
+        return shutil.disk_usage(next(each for each in (folder, *folder.parents) if each.is_dir())).free
+    except (OSError, StopIteration):
         return None
 
 

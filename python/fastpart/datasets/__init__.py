@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from ..core.calls import called_well
+from ..core.calls import called_well, refusing
 from ..core.rows import rows_of
 from ..graphs.graph import Graph
 from ..graphs.opening import open_graph
 
 __all__ = ["LabelledGraph", "amazon_computers", "cora"]
+
+if not TYPE_CHECKING:  # type checkers find unknown names themselves
+    __getattr__ = refusing(__name__, __all__)
 
 _FOLDER = Path(__file__).parent
 _ENDS = (0.7, 0.85)

@@ -5,6 +5,9 @@ atomically. The functions import torch and dgl only when they are called, and
 ``text`` and ``wholegraph`` never.
 """
 
+from typing import TYPE_CHECKING
+
+from ..core.calls import refusing
 from .dgl import dgl
 from .glt import glt
 from .pyg import pyg
@@ -12,3 +15,6 @@ from .text import text
 from .wholegraph import wholegraph
 
 __all__ = ["dgl", "glt", "pyg", "text", "wholegraph"]
+
+if not TYPE_CHECKING:  # type checkers find unknown names themselves
+    __getattr__ = refusing(__name__, __all__)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Unpack, get_args
 
 import numpy as np
 
 from .. import _core
 from ..core import parameters
+from ..core.calls import refusing
 from ..core.options import Options, RunOptions, run_options, with_options
 from ..core.parameters import FeatureDtype, StrPath
 from ..graphs.graph import Graph
@@ -19,6 +20,9 @@ from ..graphs.sidecars import RAW, Sidecar, beside, staged
 from .tables import typed
 
 __all__ = ["ba", "grid", "planted", "rmat", "typed"]
+
+if not TYPE_CHECKING:  # type checkers find unknown names themselves
+    __getattr__ = refusing(__name__, __all__)
 
 _MOST_VERTICES = 2**32 - 1
 _MOST_EDGES = 2**48

@@ -16,7 +16,8 @@ import shutil
 import stat
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,9 @@ _UNWRITABLE = {
 
 _UNREACHABLE = {errno.ENOENT, errno.EIO, errno.ESTALE, errno.ELOOP}
 """More of them, if it is the folder of the cache that has them. The source may have them, too."""
+
+_SIZES: ContextVar[list[int] | None] = ContextVar("fastpart.conversions", default=None)
+"""The bytes of conversions that are not to be kept. None: they are kept."""
 
 
 @dataclass(frozen=True)
@@ -109,27 +113,55 @@ def conversion(
     damaged : bool
         The reader found that it is damaged.
     """
+    sizes = _SIZES.get()
     try:
         entry = home() / "conversions" / _digest(key)
         if not damaged and _valid(entry, key, options):
             log.info("%s: read from its conversion in %s", name, shown(entry))
             return Stored(entry, found=True)
-        if os.path.lexists(entry):
-            log.info("%s: its conversion in %s is damaged. It is made again", name, shown(entry))
-            (entry / MARKER).unlink(missing_ok=True)
-        _write(entry, key, make, options, compared_later)
-        log.info(
-            "%s: converted once, to %s in %s. `fastpart conversions` lists them, --clear removes them",
-            name,
-            sized(_bytes(entry)),
-            shown(entry),
-        )
+        if sizes is None:
+            return _kept(entry, key, name, make, options, compared_later)
     except (OSError, RuntimeError) as error:  # RuntimeError: there is no home
         if isinstance(error, FastpartError) or not _unwritable(error):
             raise
         log.info("%s: the cache cannot be written (%s). The conversion is not kept", name, str(error))
-        return temporary(make, options)
+    stored = temporary(make, options)
+    if sizes is not None:
+        sizes.append(_bytes(stored.folder))
+    return stored
+
+
+def _kept(
+    entry: Path,
+    key: Mapping[str, Any],
+    name: str,
+    make: Callable[[Path], None],
+    options: RunOptions,
+    compared_later: Collection[str],
+) -> Stored:
+    """Make a conversion in the cache."""
+    if os.path.lexists(entry):
+        log.info("%s: its conversion in %s is damaged. It is made again", name, shown(entry))
+        (entry / MARKER).unlink(missing_ok=True)
+    _write(entry, key, make, options, compared_later)
+    log.info(
+        "%s: converted once, to %s in %s. `fastpart conversions` lists them, --clear removes them",
+        name,
+        sized(_bytes(entry)),
+        shown(entry),
+    )
     return Stored(entry)
+
+
+@contextmanager
+def unkept() -> Iterator[list[int]]:
+    """Keep no conversion that is made in the block. Yield a list that gets the bytes of each."""
+    sizes: list[int] = []
+    token = _SIZES.set(sizes)
+    try:
+        yield sizes
+    finally:
+        _SIZES.reset(token)
 
 
 def temporary(make: Callable[[Path], None], options: RunOptions) -> Stored:

@@ -14,6 +14,7 @@ import numpy as np
 from .. import _core
 from ..core import parameters
 from ..core.notes import log
+from ..core.option_groups import OptionObject
 from ..core.options import Options, RunOptions, run_options, with_options
 from ..core.parameters import Directedness, IdType, Layout, StrPath, choice
 from ..errors import GraphFormatError, ParameterError, arg
@@ -21,7 +22,7 @@ from . import parquet
 from .files import Files, Kind, files_of, is_standard_input, one_kind, renamed, spooled, unpacked
 from .graph import Graph, core_of, id_type, open_records
 from .sidecars import RAW, Sidecar, beside, staged, weights_beside
-from .sources import Arguments, mirrored
+from .sources import Arguments, RecordOptions, mirrored
 from .tables import asked
 from .weights import Weights, scaled
 
@@ -43,7 +44,7 @@ _BLOCK = 1 << 18
 """Weights per step."""
 
 
-@with_options
+@with_options(groups=[RecordOptions, RunOptions])
 def convert(
     source: StrPath | Sequence[StrPath],
     out: StrPath,
@@ -62,6 +63,8 @@ def convert(
     num_vertices: int | None = None,
     directedness: Directedness | None = None,
     weights: int | str | Literal[False] | None = None,
+    records: OptionObject | None = None,
+    run: OptionObject | None = None,
     **options: Unpack[Options],
 ) -> Graph:
     r"""Convert an edge list of any format to raw u32 edges with a sidecar, or to another format.
@@ -178,14 +181,14 @@ def convert(
         )
     if relabel and num_vertices is not None:
         raise ParameterError("num_vertices: relabelled graphs have no isolated vertices")
-    run, target = run_options(**options), parameters.path("out", out)
+    limits, target = run_options(**options), parameters.path("out", out)
     if not is_standard_input(source):
-        known, graph = convert_files(files_of("source", source), target, how, run)
+        known, graph = convert_files(files_of("source", source), target, how, limits)
     else:
         import tempfile  # here, because its import is slow
 
-        with tempfile.TemporaryDirectory(dir=run.tmp_dir) as folder:
-            known, graph = convert_files(spooled(Path(folder)), target, how, run)
+        with tempfile.TemporaryDirectory(dir=limits.tmp_dir) as folder:
+            known, graph = convert_files(spooled(Path(folder)), target, how, limits)
     graph = open_records(target) if graph is None else graph
     graph.remember(known.loops, known.checksum)
     return graph

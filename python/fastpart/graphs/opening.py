@@ -7,17 +7,18 @@ from typing import Any, Literal, Unpack
 
 import numpy.typing as npt
 
+from ..core.option_groups import OptionObject
 from ..core.options import Options, run_options, with_options
 from ..core.parameters import Directedness, IdType, Layout, StrPath
 from ..errors import ParameterError
 from .converted import open_converted
 from .files import names_files, recognised_files
 from .graph import Graph
-from .sources import Arguments, recognised_object
+from .sources import Arguments, RecordOptions, recognised_object
 from .tables import asked
 
 
-@with_options
+@with_options(groups=[RecordOptions])
 def open_graph(
     source: Any,
     *,
@@ -31,6 +32,7 @@ def open_graph(
     layout: Layout | None = None,
     max_vertices: int | None = None,
     weights: npt.ArrayLike | StrPath | int | Literal[False] | None = None,
+    records: OptionObject | None = None,
     **options: Unpack[Options],
 ) -> Graph:
     """Open a graph: files of edges in any format, an array or a table that holds them, or a graph of another library.

@@ -7,17 +7,18 @@ Graph libraries are recognized by the module of a type and by its attributes. No
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, Literal, Self, get_args
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from ..core.frames import pl
 from ..core.notes import log
+from ..core.option_groups import OptionGroup
 from ..core.options import RunOptions
 from ..core.pairs import keys_of, mixed
 from ..core.parameters import Directedness, IdType, Layout, choice, flag, integer, mark
@@ -37,6 +38,26 @@ ACCEPTED = (
     "pairs, a table of two columns (Polars, pandas, Arrow), or a graph of scipy.sparse, networkx, igraph, rustworkx, "
     "DGL, PyG or OGB"
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordOptions(OptionGroup):
+    """How records are read, which :func:`fastpart.open_graph` describes."""
+
+    together: ClassVar = {
+        "records": "columns comments relabel dtype num_vertices directedness io layout max_vertices weights"
+    }
+
+    columns: Sequence[int | str] | None = None
+    comments: str | None = None
+    relabel: bool = False
+    dtype: IdType | None = None
+    num_vertices: int | None = None
+    directedness: Directedness | None = None
+    io: Literal["mmap", "read"] = "mmap"
+    layout: Layout | None = None
+    max_vertices: int | None = None
+    weights: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from ..core.calls import no_attribute, refusing
 from ..partitions.plan import Plan
 from .cached_rows import save_cache
 from .sample import Sample
@@ -41,11 +42,14 @@ if TYPE_CHECKING or find_spec("torch") is not None:
     from .gradients import sum_gradients
     from .links import LinkBatch, LinkLoader, TypedLinkBatch, link_loader
     from .loader import Loader, loader
+
+    if not TYPE_CHECKING:  # type checkers find unknown names themselves
+        __getattr__ = refusing(__name__, __all__)
 else:
 
     def __getattr__(name: str) -> Any:
         if name not in __all__:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            raise no_attribute(__name__, name, __all__)
         raise ModuleNotFoundError(
             "loading needs torch, which is not installed: pip install 'fastpart[train]'", name="torch"
         )

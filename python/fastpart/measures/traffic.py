@@ -14,6 +14,7 @@ from ..core import parameters
 from ..core.cache_size import CacheSize
 from ..core.frames import pl
 from ..core.inputs import train_of
+from ..core.option_groups import OptionObject
 from ..core.options import Options, RunOptions, run_options, with_options
 from ..core.parameters import sized
 from ..core.protocols import tables
@@ -21,7 +22,7 @@ from ..errors import MemoryBudgetError, ParameterError, arg
 from ..graphs.given_splits import of_type, splits_by_type, typed_splits
 from ..graphs.graph import Graph
 from ..graphs.opening import open_graph
-from ..partitions.loader_options import EpochOptions, Fanouts
+from ..partitions.loader_options import EpochOptions, Fanouts, FetchingOptions, HopOptions, SeedOptions
 from ..partitions.part_rows import typed_of
 from ..partitions.partition import (
     VertexPartition,
@@ -123,7 +124,7 @@ class Traffic:
         return tables("Predicted traffic per epoch", pl.DataFrame(summary), *shown, self.parts)
 
 
-@with_options
+@with_options(groups=[HopOptions, SeedOptions, FetchingOptions, RunOptions])
 def predict_traffic(
     partition: Any,
     fanouts: Fanouts,
@@ -137,6 +138,9 @@ def predict_traffic(
     row_bytes: int | Mapping[str, int] | None = None,
     exact: bool | None = None,
     seed: int = 0,
+    batches: OptionObject | None = None,
+    fetching: OptionObject | None = None,
+    run: OptionObject | None = None,
     **options: Unpack[Options],
 ) -> Traffic:
     """Predict how many rows the parts fetch from each other in an epoch of training on mini-batches.
@@ -211,7 +215,7 @@ def predict_traffic(
     >>> t.remote_rows, t.remote_mb
     (2.0, 0.0008)
     """
-    run = run_options(**options)
+    limits = run_options(**options)
     exact = None if exact is None else parameters.flag("exact", exact)
     seed = parameters.seed(seed)
     graph = None if graph is None else open_graph(graph, **options)
@@ -231,7 +235,7 @@ def predict_traffic(
         names = type_names(opened) if opened.is_typed else None
         rows = RowTypes.of(names, row_bytes, stored_bytes(opened))
         train = _seeds_of_directory(opened, splits, split, input)
-        return summed(_of_directory(opened, plan, train, rows, exact, seed, run), plan, 0, rows)
+        return summed(_of_directory(opened, plan, train, rows, exact, seed, limits), plan, 0, rows)
     whole = open_graph(source, **options)
     plan = SamplingPlan.of(fanouts, batch_size, [cache], edge_keys_of(whole))
     names = None if whole.types is None else [each.name for each in whole.types]
@@ -239,7 +243,7 @@ def predict_traffic(
     found = typed_splits(whole, splits, split)
     if splits is None and not found:
         raise ParameterError(f"splits: there are no training vertices. Pass {arg('splits')}")
-    return summed(traffic_of(whole, opened, of_input(found, whole, input), plan, rows, run), plan, 0, rows)
+    return summed(traffic_of(whole, opened, of_input(found, whole, input), plan, rows, limits), plan, 0, rows)
 
 
 def summed(found: Sequence[PartTraffic], plan: SamplingPlan, index: int, rows: RowTypes) -> Traffic:

@@ -1,16 +1,20 @@
-"""The options of loaders and plans, each documented once."""
+"""The options of loaders and plans, each documented once, and what functions of partitions have in common.
+
+The groups without descriptions only say which parameters users may pass in objects. Functions describe these.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from ..core import parameters
 from ..core.cache_size import CacheSize
 from ..core.option_groups import Accepts, Count, OptionGroup, Seed, Size, Within
 from ..core.options import RunOptions
-from ..core.parameters import CacheCriterion, NegativeRule, RowsIo
+from ..core.parameters import CacheCriterion, NegativeRule, RowsIo, StrPath
+from ..machines.engine import Engine
 
 Sampling = Literal["uniform", "weighted", "labor"]
 
@@ -29,6 +33,50 @@ def _cache(name: str, value: Any) -> CacheSize | None:
 
 
 @dataclass(frozen=True, kw_only=True)
+class BoundOptions(OptionGroup):
+    """The bounds of partitioners, which :func:`fastpart.multilevel` describes."""
+
+    together: ClassVar = {
+        "bounds": "balance min_balance volume_balance balance_on balance_on_ratio sizes fixed connected on_infeasible"
+    }
+
+    balance: float | None = None
+    min_balance: float | None = None
+    volume_balance: float | None = None
+    balance_on: Any = None
+    balance_on_ratio: float = 1.05
+    sizes: Sequence[float] | None = None
+    fixed: Any = None
+    connected: bool = False
+    on_infeasible: Literal["warn", "error"] = "warn"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaceOptions(OptionGroup):
+    """Where and how long a partition is made or saved, which :func:`fastpart.partition` describes."""
+
+    together: ClassVar = {"run": "time_limit checkpoints cluster shared overwrite"}
+
+    time_limit: float | None = None
+    checkpoints: StrPath | None = None
+    cluster: str | Engine | None = None
+    shared: StrPath | None = None
+    overwrite: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class HopOptions(OptionGroup):
+    """Fanouts, seeds and rows of batches, which :meth:`Loadable.loader` describes."""
+
+    together: ClassVar = {"batches": "fanouts input", "fetching": "plan row_bytes"}
+
+    fanouts: Fanouts | None = None
+    input: str | None = None
+    plan: StrPath | None = None
+    row_bytes: int | Mapping[str, int] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class SeedOptions(OptionGroup):
     """The seeds of each step.
 
@@ -42,6 +90,7 @@ class SeedOptions(OptionGroup):
         Leave out the last step if it has fewer than ``batch_size`` seeds.
     """
 
+    together: ClassVar = {"batches": "batch_size shuffle drop_last"}
     batch_size: Count = 1000
     shuffle: bool | None = None
     drop_last: bool = False
@@ -58,6 +107,7 @@ class RankOptions(OptionGroup):
         those of ``torch.distributed`` if it is initialized, else one rank.
     """
 
+    together: ClassVar = {"run": "rank world_size"}
     rank: int | None = None
     world_size: int | None = None
 
@@ -80,6 +130,7 @@ class SamplingOptions(OptionGroup):
         A vertex occurs once in a batch, as in PyG, instead of once in a level. Losses then depend on the partition.
     """
 
+    together: ClassVar = {"batches": "sampling weights merged"}
     sampling: Sampling = "uniform"
     weights: Any = None
     seed: Seed = 0
@@ -101,6 +152,7 @@ class TemporalOptions(OptionGroup):
         a seed several times. Default: the times that the directory has.
     """
 
+    together: ClassVar = {"batches": "temporal input_time"}
     temporal: Temporal | None = None
     input_time: Any = None
 
@@ -137,6 +189,7 @@ class FetchingOptions(OptionGroup):
         never changes a batch. Default: half of the free memory of a GPU, and 0 on the CPU.
     """
 
+    together: ClassVar = {"fetching": "remote io cache cache_by resident", "run": "timeout device"}
     remote: Remote | None = None
     timeout: Annotated[float, parameters.positive] = 1800.0
     io: RowsIo | None = None
@@ -172,6 +225,11 @@ class MakingOptions(OptionGroup):
         viewer.
     """
 
+    together: ClassVar = {
+        "batches": "edge_ids neighbourhood",
+        "fetching": "ahead",
+        "run": "threads scheduled trace",
+    }
     edge_ids: bool = True
     ahead: Annotated[int, Within(0, 2**10)] = 2
     threads: Annotated[int, Within(1, 2**10)] = 1
@@ -216,6 +274,7 @@ class LinkOptions(LoaderOptions):
         How many of them a positive gets, with replacement, if there are ``hard_negatives``.
     """
 
+    together: ClassVar = {"batches": "negatives num_negatives hard_negatives num_hard_negatives"}
     negatives: NegativeRule = "uniform"
     num_negatives: Annotated[int, Within(0, 2**16)] = 1
     hard_negatives: Any = None

@@ -11,7 +11,15 @@ from ..core.calls import called_well
 from ..core.options import taking
 from ..core.parameters import CacheCriterion, StrPath
 from ..core.protocols import MiniBatches
-from .loader_options import EdgeKey, Fanouts, LinkOptions, LoaderOptions, PlanOptions
+from .loader_options import (
+    EdgeKey,
+    Fanouts,
+    HopOptions,
+    LinkOptions,
+    LoaderOptions,
+    PlaceOptions,
+    PlanOptions,
+)
 from .saved import SaveOptions
 from .stored_graph import StoredGraph
 
@@ -23,7 +31,7 @@ if TYPE_CHECKING:
 class Savable:
     """The base of all partitions that has :meth:`save`."""
 
-    @taking(SaveOptions)
+    @taking(SaveOptions, groups=[PlaceOptions])
     def save(
         self,
         out: StrPath,
@@ -168,7 +176,7 @@ class Savable:
 class Loadable(StoredGraph):
     """The base of :class:`fastpart.VertexPartition` that has :meth:`loader`."""
 
-    @taking(LoaderOptions)
+    @taking(LoaderOptions, groups=[HopOptions])
     def loader(
         self,
         vertices: Any = "train",
@@ -250,7 +258,7 @@ class Loadable(StoredGraph):
 
         return Loader(self, vertices, fanouts=fanouts, options=options, plan=plan, input=input)
 
-    @taking(PlanOptions)
+    @taking(PlanOptions, groups=[HopOptions])
     def plan(
         self,
         epochs: int = 1,
@@ -341,7 +349,7 @@ class Loadable(StoredGraph):
             options=options,
         )
 
-    @taking(LinkOptions)
+    @taking(LinkOptions, groups=[HopOptions])
     def link_loader(
         self,
         edges: Any = "train",

@@ -6,6 +6,7 @@ from fastpart.core.options import Options
 from fastpart.core.parameters import CacheCriterion, FeatureDtype, NegativeRule, RowsIo, StrPath
 from fastpart.core.protocols import MiniBatches
 from fastpart.machines.engine import Engine
+from fastpart.options import Batches, Data, Fetching, Run
 from fastpart.partitions.loader_options import EdgeKey, Fanouts
 from fastpart.partitions.plan import Plan
 from fastpart.partitions.stored_graph import StoredGraph
@@ -35,6 +36,8 @@ class Savable:
         halo_features: bool = False,
         edge_splits: Any = None,
         restore: Any = None,
+        data: Data | None = None,
+        run: Run | None = None,
         **options: Unpack[Options],
     ) -> Self: ...
 
@@ -43,7 +46,7 @@ class Loadable(StoredGraph):
         self,
         vertices: Any = "train",
         *,
-        fanouts: Fanouts,
+        fanouts: Fanouts = ...,
         input: str | None = None,
         plan: StrPath | None = None,
         batch_size: int = 1000,
@@ -70,12 +73,15 @@ class Loadable(StoredGraph):
         scheduled: bool = False,
         neighbourhood: Callable[[Any, int, int], Any] | None = None,
         trace: Any = None,
+        batches: Batches | None = None,
+        fetching: Fetching | None = None,
+        run: Run | None = None,
     ) -> MiniBatches: ...
     def plan(
         self,
         epochs: int = 1,
         *,
-        fanouts: Fanouts,
+        fanouts: Fanouts = ...,
         vertices: Any = "train",
         input: str | None = None,
         workers: int = 1,
@@ -90,13 +96,15 @@ class Loadable(StoredGraph):
         merged: bool = False,
         temporal: Literal["uniform", "last"] | None = None,
         input_time: Any = None,
+        batches: Batches | None = None,
+        run: Run | None = None,
         **options: Unpack[Options],
     ) -> Plan: ...
     def link_loader(
         self,
         edges: Any = "train",
         *,
-        fanouts: Fanouts,
+        fanouts: Fanouts = ...,
         relation: str | EdgeKey | None = None,
         negatives: NegativeRule = "uniform",
         num_negatives: int = 1,
@@ -126,6 +134,9 @@ class Loadable(StoredGraph):
         scheduled: bool = False,
         neighbourhood: Callable[[Any, int, int], Any] | None = None,
         trace: Any = None,
+        batches: Batches | None = None,
+        fetching: Fetching | None = None,
+        run: Run | None = None,
     ) -> MiniBatches: ...
     def save_cache(
         self,

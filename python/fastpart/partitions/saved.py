@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from ..core import parameters
 from ..core.option_groups import OptionGroup
@@ -25,6 +25,10 @@ def _hops(name: str, value: Any) -> int:
 class SavedData(OptionGroup):
     """Data of vertices and edges, and what of it each part holds. :meth:`Savable.save` describes it."""
 
+    together: ClassVar = {
+        "data": "features feature_dtype standardise labels splits split edge_features edge_feature_dtype edge_labels "
+        "edge_label_splits times edge_times halo_hops halo_features edge_splits"
+    }
     features: Any = None
     feature_dtype: FeatureDtype | None = None
     standardise: bool = False

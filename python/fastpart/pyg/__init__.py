@@ -17,7 +17,7 @@ if find_spec("torch_geometric") is None:
 
 from ..core.calls import called_well
 from ..core.options import taking
-from ..partitions.loader_options import Fanouts, SamplingOptions
+from ..partitions.loader_options import Fanouts, HopOptions, SamplingOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.seeds import sampling_of
 from .clusters import ClusterData
@@ -86,7 +86,7 @@ def graph_store(partition: VertexPartition) -> PartitionEdges:
     return PartitionEdges(edges_by_relation(partition))
 
 
-@taking(SamplingOptions, defaults={"merged": True})
+@taking(SamplingOptions, defaults={"merged": True}, groups=[HopOptions])
 def sampler(partition: VertexPartition, fanouts: Fanouts, *, options: SamplingOptions) -> PartitionSampler:
     """Return a sampler for ``NodeLoader`` and ``LinkLoader`` of ``torch_geometric.loader``. It does not need pyg-lib.
 

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from ..core.calls import no_attribute
+
 if TYPE_CHECKING:
     from .partitions import draw
 
@@ -10,7 +12,7 @@ __all__ = ["draw"]
 
 def __getattr__(name: str) -> Any:
     if name != "draw":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise no_attribute(__name__, name, __all__)
     from .partitions import draw
 
     return draw

@@ -8,9 +8,12 @@ training holds, and ``predict`` predicts with it. ``distdgl`` also needs DGL: ``
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
+from ..core.calls import no_attribute
 from .plugged import import_torch
 from .registry import METHODS
 from .registry import register as register
@@ -32,7 +35,7 @@ __all__ = sorted([*_MODULES, *METHODS, "register"])  # of text
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise no_attribute(__name__, name, __all__)
     if name not in METHODS:
         import_torch()  # takes seconds. Methods import it when they train
     module = import_module(f"{__name__}.{_MODULES.get(name, f'methods.{name}')}")
@@ -42,3 +45,14 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+class _Methods(ModuleType):
+    """The type of this module, which says what to call instead of it."""
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        """Refuse the call."""
+        raise TypeError('fp.train is a module. Call one of its methods, such as fp.train.sampled("parts")')
+
+
+sys.modules[__name__].__class__ = _Methods

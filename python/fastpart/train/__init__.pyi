@@ -6,6 +6,7 @@ import polars as pl
 
 from fastpart.core.options import Options
 from fastpart.core.parameters import CacheCriterion, NegativeRule, RowsIo, StrPath
+from fastpart.options import Batches, Data, Fetching, Learning, Network, Run
 from fastpart.partitions.partition import PartitionSource
 from fastpart.train.methods.edges.trained import TrainedEdges
 from fastpart.train.methods.embeddings.trained import TrainedEmbeddings
@@ -71,7 +72,14 @@ def full(
     overwrite: bool = False,
     on_epoch: Callable[[dict[str, Any]], object] | None = None,
     callbacks: Sequence[Any] | None = None,
+<<<<<<< HEAD
     baselines: bool = True,
+=======
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    run: Run | None = None,
+>>>>>>> main
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def sampled(
@@ -118,6 +126,11 @@ def sampled(
     cache_by: CacheCriterion = "access",
     resident: int | str | None = None,
     temporal: Literal["uniform", "last"] | None = None,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    fetching: Fetching | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def bytegnn(
@@ -164,6 +177,11 @@ def bytegnn(
     cache: float | str | None = None,
     cache_by: CacheCriterion = "access",
     resident: int | str | None = None,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    fetching: Fetching | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def armada(
@@ -209,6 +227,11 @@ def armada(
     baselines: bool = True,
     scores: Literal["exact", "sampled", "none"] = "exact",
     sampling: Literal["uniform", "labor"] = "uniform",
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    fetching: Fetching | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def distdgl(
@@ -244,7 +267,14 @@ def distdgl(
     overwrite: bool = False,
     on_epoch: Callable[[dict[str, Any]], object] | None = None,
     callbacks: Sequence[Any] | None = None,
+<<<<<<< HEAD
     baselines: bool = True,
+=======
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    run: Run | None = None,
+>>>>>>> main
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def sdt(
@@ -286,7 +316,14 @@ def sdt(
     callbacks: Sequence[Any] | None = None,
     workers: int | None = None,
     timeout: float = 1800.0,
+<<<<<<< HEAD
     baselines: bool = True,
+=======
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    run: Run | None = None,
+>>>>>>> main
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def distgnn(
@@ -318,7 +355,13 @@ def distgnn(
     on_epoch: Callable[[dict[str, Any]], object] | None = None,
     callbacks: Sequence[Any] | None = None,
     timeout: float = 1800.0,
+<<<<<<< HEAD
     baselines: bool = True,
+=======
+    network: Network | None = None,
+    learning: Learning | None = None,
+    run: Run | None = None,
+>>>>>>> main
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def sancus(
@@ -352,7 +395,13 @@ def sancus(
     on_epoch: Callable[[dict[str, Any]], object] | None = None,
     callbacks: Sequence[Any] | None = None,
     timeout: float = 1800.0,
+<<<<<<< HEAD
     baselines: bool = True,
+=======
+    network: Network | None = None,
+    learning: Learning | None = None,
+    run: Run | None = None,
+>>>>>>> main
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def links(
@@ -401,6 +450,11 @@ def links(
     cache: float | str | None = None,
     cache_by: CacheCriterion = "access",
     resident: int | str | None = None,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    fetching: Fetching | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedLinks: ...
 def edges(
@@ -443,6 +497,11 @@ def edges(
     cache: float | str | None = None,
     cache_by: CacheCriterion = "access",
     resident: int | str | None = None,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    fetching: Fetching | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedEdges: ...
 def embeddings(
@@ -491,6 +550,11 @@ def embeddings(
     cache: float | str | None = None,
     cache_by: CacheCriterion = "access",
     resident: int | str | None = None,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    fetching: Fetching | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> TrainedEmbeddings: ...
 def compare(
@@ -525,5 +589,10 @@ def compare(
     | Mapping[tuple[str, str, str], Sequence[int]]
     | None = None,
     device: Literal["cpu", "cuda"] = "cpu",
+    data: Data | None = None,
+    network: Network | None = None,
+    learning: Learning | None = None,
+    batches: Batches | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> pl.DataFrame: ...

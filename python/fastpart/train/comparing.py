@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import statistics
 import tempfile
 import warnings
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import polars as pl
 
 from ..core import parameters
+from ..core.calls import full_signature
 from ..core.frames import before_polars_threads
 from ..core.ids import of_name
 from ..core.inputs import labels_of
@@ -28,6 +28,7 @@ from ..measures.ratios import ratio
 from ..measures.traffic import predict_traffic
 from ..partitions import partitioners as known_partitioners
 from ..partitions.partition import VertexPartition
+from ..partitions.saved import SavedData
 from ..store.loading import open_partition
 from ..store.manifest import read_manifest
 from .options import KeptOptions, Options, TrainOptions
@@ -150,7 +151,7 @@ _WITHOUT = {
 }
 
 
-@taking(TrainOptions, defaults={"batch_size": BATCH}, without=_WITHOUT)
+@taking(TrainOptions, defaults={"batch_size": BATCH}, without=_WITHOUT, groups=[SavedData])
 def compare(
     graph: Any,
     k: int,
@@ -186,13 +187,10 @@ def compare(
         Number of trainings of each pair, with the seeds 0, 1, ...
     threads, tmp_dir, progress, memory_limit
         As in :class:`fastpart.Options`. The step of ``progress`` is "training".
-    loss, optimizer, scheduler, clip, precision, device, eval_every
-        As in :func:`fastpart.train.full`.
-    model, hidden, layers, heads, dropout, lr, weight_decay, epochs, patience, batch_size, fanouts
-        As in :func:`fastpart.train.full`, for all methods that have them. ``batch_size`` (default 1000) counts the
-        training vertices of a step of all parts together, so all methods make the same number of steps. None: all at
-        once, which means far fewer steps per epoch. ``"distgnn"`` and ``"sancus"`` always make one step per epoch. To
-        compare equal numbers of steps, use ``batch_size=None``.
+    batch_size
+        It counts the vertices of all parts together, so all methods make the same number of steps. All at once means
+        far fewer steps per epoch. ``"distgnn"`` and ``"sancus"`` always make one step per epoch. To compare equal
+        numbers of steps, use ``batch_size=None``.
 
     Returns
     -------
@@ -315,7 +313,7 @@ def _for_methods(
     functions: Mapping[str, Callable[..., TrainedModel]], training: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
     """Return the parameters that each method takes."""
-    taken = {method: set(inspect.signature(function).parameters) for method, function in functions.items()}
+    taken = {method: set(full_signature(function).parameters) for method, function in functions.items()}
     if useless := sorted(set(training) - set().union(*taken.values())):
         raise ParameterError(f"{useless[0]}: no method takes this parameter ({', '.join(functions)})")
     given = {"batch_size": BATCH, "baselines": False, **training}  # no column is of them

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from .. import _core
-from ..core.calls import refuse_misuse
+from ..core.calls import full_signature, refuse_misuse, spread
 from ..core.options import RunOptions
 from ..core.parameters import shown, sized
 from ..errors import MemoryBudgetError, ParameterError
@@ -190,7 +189,8 @@ def costs(source: PartitionSource, **training: Any) -> Costs:
 
     Epoch 0 is sampled, and the disk is measured for a second. Features are not read otherwise.
     """
-    refuse_misuse(METHOD.name, inspect.signature(METHOD.function), (source,), training, METHOD.without)
+    training = spread(METHOD.function, training, METHOD.without)
+    refuse_misuse(METHOD.name, full_signature(METHOD.function), (source,), training, METHOD.without)
     given = SampledOptions.of({**METHOD.defaults, **training})
     driver = Driver(METHOD, source, given)
     driver.fit()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from ..core import parameters
 from ..core.option_groups import FOUND, Accepts, Count, Size, Within
@@ -40,6 +40,7 @@ Objective = Literal["softmax", "binary", "self_adversarial"]
 class SampledOptions(TrainOptions, Scored, Sampling, InputRows, Temporal):
     """The options of ``sampled``."""
 
+    together: ClassVar = {"fetching": "ahead"}
     ahead: Annotated[int, Within(0, 2**10)] = 2
 
     def __post_init__(self) -> None:
@@ -66,6 +67,7 @@ def _trace(name: str, value: Any) -> Path | None:
 class ByteGNNOptions(TrainOptions, Scored, Sampling, InputRows):
     """The options of ``bytegnn``."""
 
+    together: ClassVar = {"fetching": "ahead", "run": "trace"}
     ahead: Annotated[int, Within(0, 2**10)] = 2
     trace: Annotated[Path | None, Accepts(StrPath | None, _trace)] = None
 
@@ -74,6 +76,7 @@ class ByteGNNOptions(TrainOptions, Scored, Sampling, InputRows):
 class ArmadaOptions(TrainOptions, Scored, Sampling):
     """The options of ``armada``."""
 
+    together: ClassVar = {"fetching": "cache ahead"}
     batch_workers: Annotated[int, Within(1, 1 << 12)] = 1
     compute_workers: Annotated[int, Within(1, 1 << 12)] | None = None
     order: Order = "global"
@@ -176,6 +179,10 @@ def _relations(name: str, value: Any) -> tuple[str, ...] | None:
 class LinkOptions(TrainOptions, Temporal, InputRows):
     """The options of ``links``."""
 
+    together: ClassVar = {
+        "batches": "negatives num_negatives hard_negatives num_hard_negatives",
+        "fetching": "ahead",
+    }
     relation: Annotated[tuple[str, ...] | None, Accepts(str | Sequence[str] | None, _relations)] = None
     decoder: PairDecoderName = "cosine"
     negatives: NegativeRule = "uniform"
@@ -196,6 +203,7 @@ class LinkOptions(TrainOptions, Temporal, InputRows):
 class EdgeOptions(TrainOptions, InputRows):
     """The options of ``edges``."""
 
+    together: ClassVar = {"fetching": "ahead"}
     relation: Annotated[str | None, name_of_a("relation")] = None
     ahead: Annotated[int, Within(0, 2**10)] = 2
 
@@ -214,6 +222,10 @@ class EdgeOptions(TrainOptions, InputRows):
 class EmbeddingOptions(TrainOptions, InputRows):
     """The options of ``embeddings``."""
 
+    together: ClassVar = {
+        "batches": "negatives num_negatives hard_negatives num_hard_negatives",
+        "fetching": "ahead",
+    }
     width: Annotated[int, Within(1, 2**16)] = 100
     encoder: Annotated[ModelSource, model_source] | None = None
     decoder: DecoderName = "distmult"

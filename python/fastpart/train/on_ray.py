@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core import parameters
-from ..core.calls import called_well
+from ..core.calls import called_well, spread
 from ..core.outputs import Owner, entrusted
 from ..core.parameters import StrPath
 from ..errors import FastpartError, ParameterError, TrainingError
@@ -97,6 +97,12 @@ def ray(
     path = parameters.path("out", out).absolute()
     checking.connect(cluster)
     checking.check(path if path.is_dir() else path.parent)
+    beside = {"out": out, "workers": workers}
+    training = {
+        name: each
+        for name, each in spread(of(method).function, training | beside).items()
+        if name not in beside
+    }
     cpus = parameters.integer("threads", training.get("threads") or 1, 1, 1 << 12)
     needed = {"CPU": cpus} | ({"GPU": 1} if training.get("device") == "cuda" else {})
     _refuse_few_processors(fewest, needed)

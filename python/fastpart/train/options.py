@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from .. import _core
 from ..core import parameters
@@ -168,6 +168,11 @@ class Options(OptionGroup):
         The fanouts of each relation by its name, if they differ. Then ``fanouts`` are the largest of each hop.
     """
 
+    together: ClassVar = {
+        "network": "model hidden layers heads dropout precision",
+        "learning": "loss optimizer scheduler clip lr weight_decay epochs eval_every metrics patience",
+        "batches": "batch_size fanouts target",
+    }
     model: Annotated[ModelSource, model_source] = "graphsage"
     hidden: Count = 64
     layers: Count = 2
@@ -328,6 +333,7 @@ class KeptOptions(OptionGroup):
         the training, or a second. One that takes longer is left out, and the summary says why.
     """
 
+    together: ClassVar = {"run": "device out resume overwrite on_epoch callbacks workers timeout"}
     device: Device = "cpu"
     out: StrPath | None = None
     resume: bool = False
@@ -398,6 +404,7 @@ class Scored(OptionGroup):
         are exact. ``"none"``: there are no scores, and the last epoch counts as the best.
     """
 
+    together: ClassVar = {"learning": "scores"}
     scores: Scores = "exact"
 
     def __post_init__(self) -> None:
@@ -421,6 +428,7 @@ class Sampling(OptionGroup):
         neighbours for many vertices and so fetches fewer rows, with as many neighbours on average.
     """
 
+    together: ClassVar = {"batches": "sampling"}
     sampling: SamplingRule = "uniform"
 
 
@@ -435,6 +443,7 @@ class Temporal(OptionGroup):
         :meth:`fastpart.VertexPartition.loader`. Times come from the directory. Default: times do not count.
     """
 
+    together: ClassVar = {"batches": "temporal"}
     temporal: TemporalRule | None = None
 
 
@@ -472,6 +481,7 @@ class InputRows(OptionGroup):
         read from what it has packed, which is the fastest where they do not fit in memory. Losses stay the same.
     """
 
+    together: ClassVar = {"fetching": "io plan cache cache_by resident"}
     io: RowsIo | None = None
     plan: Annotated[str | None, Accepts(StrPath | None, _plan)] = None
     cache: Annotated[float | str | None, cache_size] = None

@@ -8,6 +8,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
+from ..core.calls import called_well
 from ..core.options import taking
 from ..core.parameters import Of, choice
 from ..errors import ParameterError
@@ -106,6 +107,7 @@ class Method:
 _REGISTERED: dict[str, Method] = {}
 
 
+@called_well
 def register(method: Method) -> None:
     """Make a method of your own known to what takes the name of a method, such as :func:`fastpart.train.compare`."""
     if method.name in METHODS:

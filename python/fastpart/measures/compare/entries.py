@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.calls import full_signature
 from ...core.options import NAMES
 from ...core.parameters import from_text, meant, one_line
 from ...core.system import anonymous_bytes
@@ -226,7 +227,7 @@ def _short(value: Any) -> str:
 
 def _parameters_of(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
     try:
-        return inspect.signature(function).parameters
+        return full_signature(function).parameters
     except (TypeError, ValueError):  # some callables written in C
         return {}
 

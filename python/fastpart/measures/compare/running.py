@@ -15,13 +15,14 @@ import numpy as np
 from ... import _core
 from ...core import parameters
 from ...core.frames import pl
+from ...core.option_groups import OptionObject
 from ...core.options import Options, RunOptions, run_options, with_options
 from ...core.parameters import Progress, one_line
 from ...core.system import memory_bytes, processor
 from ...errors import EdgeFileChangedError, FastpartError, ParameterError
 from ...graphs.graph import Graph
 from ...partitions.homes import home_parts
-from ...partitions.loader_options import Fanouts
+from ...partitions.loader_options import Fanouts, FetchingOptions, HopOptions, SeedOptions
 from ...partitions.partition import EdgePartition
 from ...partitions.partitioners.common import cap_of
 from ...partitions.results import Evaluation
@@ -33,7 +34,7 @@ from .peers import Bench
 from .subjects import Subject, subjects_of
 
 
-@with_options
+@with_options(groups=[HopOptions, SeedOptions, FetchingOptions, RunOptions])
 def compare(
     graph: Any,
     k: int | Iterable[int],
@@ -54,6 +55,9 @@ def compare(
     peers: bool | None = None,
     time_limit: float = 600.0,
     on_outcome: Callable[[Comparison], Any] | None = None,
+    batches: OptionObject | None = None,
+    fetching: OptionObject | None = None,
+    run: OptionObject | None = None,
     **options: Unpack[Options],
 ) -> Comparison:
     """Run partitioners under one bound, one after the other, and measure their partitions and their cost.
@@ -164,23 +168,23 @@ def compare(
     """
     wanted = [parameters.parts(one) for one in ([k] if not isinstance(k, Iterable) else k)]
     entries = entries_of(algorithms, peers, with_splits=splits is not None)
-    run = run_options(**options)
+    limits = run_options(**options)
     settings: dict[str, Any] = {
         "balance": None if balance is None else parameters.ratio("balance", balance),
         "seeds": _seeds(seeds, seed),
         "baseline": _baseline(baseline, entries),
-        "threads": run.threads or _core.default_threads(),
-        "memory_limit": run.memory_limit,
+        "threads": limits.threads or _core.default_threads(),
+        "memory_limit": limits.memory_limit,
         "time_limit": parameters.positive("time_limit", time_limit),
     }
     traffic = (fanouts, batch_size, cache, row_bytes, input)
-    subjects = subjects_of(graph, (labels, splits, split), traffic, run)
+    subjects = subjects_of(graph, (labels, splits, split), traffic, limits)
     so_far = Comparison((), (), provenance_of(entries, settings))
     for subject in subjects:
-        so_far = replace(so_far, graphs=(*so_far.graphs, subject.facts(run)))
-        with Bench(run, settings["time_limit"], settings["balance"] or BALANCE) as bench:
+        so_far = replace(so_far, graphs=(*so_far.graphs, subject.facts(limits)))
+        with Bench(limits, settings["time_limit"], settings["balance"] or BALANCE) as bench:
             for entry, parts, of_run in _runs(entries, wanted, settings["seeds"]):
-                outcome = _run(entry, parts, of_run, subject, run, bench, settings)
+                outcome = _run(entry, parts, of_run, subject, limits, bench, settings)
                 so_far = replace(so_far, outcomes=(*so_far.outcomes, outcome))
                 if on_outcome is not None:
                     on_outcome(so_far)

@@ -6,15 +6,16 @@ signatures for type checkers. ``make stubs`` writes it.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from ... import _core
 from ...core import parameters
+from ...core.calls import full_signature
 from ...core.inputs import fixed_of, split_bits, splits_of, train_of
-from ...core.options import NAMES, run_options, with_options
+from ...core.option_groups import MOST
+from ...core.options import NAMES, RunOptions, run_options, with_options
 from ...core.outputs import owning
 from ...core.vertex_tables import numbers_of_vertices
 from ...errors import ParameterError, arg
@@ -23,6 +24,7 @@ from ...graphs.opening import open_graph
 from ...graphs.weights import checked_relation_weights
 from ...machines.partitioning import Place, partition_on
 from ..documents import document, signature
+from ..loader_options import BoundOptions, PlaceOptions
 from ..partition import Partition
 from .common import (
     SAVED_AFTERWARDS,
@@ -32,6 +34,7 @@ from .common import (
     is_none,
     names_types,
     resolved,
+    run_core,
     vertex_partition,
 )
 from .refining import begin
@@ -116,15 +119,19 @@ def _run(algorithm: _core.Algorithm, arguments: Mapping[str, Any], place: Place 
     def call(file: Any = None) -> Any:
         if place is not None:
             return partition_on(place, weighted, k, values, run_options(**options))
-        return _core.partition(
+        return run_core(
             algorithm.name,
-            weighted._source,
-            values,
-            k=k,
-            of=of,
-            directedness=opened.directedness,
-            out=file,
-            options=run_options(**options),
+            lambda run: _core.partition(
+                algorithm.name,
+                weighted._source,
+                values,
+                k=k,
+                of=of,
+                directedness=opened.directedness,
+                out=file,
+                options=run,
+            ),
+            run_options(**options),
         )
 
     folders = {field.name: values[field.name] for field in algorithm.fields if field.kind == "folder"}
@@ -176,7 +183,7 @@ def _with_types(
 
 def on_machines(algorithm: str, place: Place, graph: Any, k: int, **given: Any) -> Partition:
     """Return the partition that a cluster makes. The other arguments are those of the algorithm."""
-    bound = inspect.signature(PARTITIONERS[algorithm]).bind(graph, k, **given)
+    bound = full_signature(PARTITIONERS[algorithm]).bind(graph, k, **given)
     bound.apply_defaults()
     return _run(ALGORITHMS[algorithm], bound.arguments, place)
 
@@ -198,7 +205,10 @@ def _function(algorithm: _core.Algorithm) -> Callable[..., Partition]:
     function.__name__ = function.__qualname__ = algorithm.name
     function.__doc__ = document(algorithm)
     function.__signature__ = known  # type: ignore[attr-defined]
-    return with_options(function)
+    small = len(known.parameters) < MOST
+    return with_options(
+        function, groups=[BoundOptions] if small else [BoundOptions, PlaceOptions, RunOptions]
+    )
 
 
 PARTITIONERS: dict[str, Callable[..., Partition]] = {

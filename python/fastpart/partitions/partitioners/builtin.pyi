@@ -9,6 +9,7 @@ from ... import _core
 from ...core.options import Options
 from ...core.parameters import StrPath
 from ...machines.partitioning import Place
+from ...options import Bounds, Run
 from ..partition import EdgePartition, Partition, VertexPartition
 
 __all__: list[str] = [
@@ -51,6 +52,7 @@ def spring(
     strict: bool = True,
     degrees: npt.NDArray[np.uint32] | None = None,
     on_infeasible: Literal["warn", "error"] = "warn",
+    bounds: Bounds | None = None,
     **options: Unpack[Options],
 ) -> VertexPartition: ...
 @overload
@@ -72,6 +74,8 @@ def sigma(
     seed: int = 0,
     on_infeasible: Literal["warn", "error"] = "warn",
     out: StrPath | None = None,
+    bounds: Bounds | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> VertexPartition: ...
 @overload
@@ -93,6 +97,8 @@ def sigma(
     seed: int = 0,
     on_infeasible: Literal["warn", "error"] = "warn",
     out: StrPath | None = None,
+    bounds: Bounds | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> EdgePartition: ...
 def grem(
@@ -108,6 +114,7 @@ def grem(
     order: Literal["random", "file"] = "random",
     seed: int = 0,
     on_infeasible: Literal["warn", "error"] = "warn",
+    bounds: Bounds | None = None,
     **options: Unpack[Options],
 ) -> VertexPartition: ...
 def multilevel(
@@ -133,6 +140,8 @@ def multilevel(
     seed: int = 0,
     relation_weights: Mapping[str, float] | None = None,
     on_infeasible: Literal["warn", "error"] = "warn",
+    bounds: Bounds | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> VertexPartition: ...
 @overload
@@ -146,6 +155,7 @@ def random(
     seed: int = 0,
     on_infeasible: Literal["warn", "error"] = "warn",
     out: StrPath | None = None,
+    bounds: Bounds | None = None,
     **options: Unpack[Options],
 ) -> VertexPartition: ...
 @overload
@@ -159,6 +169,7 @@ def random(
     seed: int = 0,
     on_infeasible: Literal["warn", "error"] = "warn",
     out: StrPath | None = None,
+    bounds: Bounds | None = None,
     **options: Unpack[Options],
 ) -> EdgePartition: ...
 def hash(
@@ -167,6 +178,7 @@ def hash(
     *,
     seed: int = 0,
     on_infeasible: Literal["warn", "error"] = "warn",
+    bounds: Bounds | None = None,
     **options: Unpack[Options],
 ) -> VertexPartition: ...
 def ldg(
@@ -179,6 +191,7 @@ def ldg(
     batch: int | None = None,
     seed: int = 0,
     on_infeasible: Literal["warn", "error"] = "warn",
+    bounds: Bounds | None = None,
     **options: Unpack[Options],
 ) -> VertexPartition: ...
 def fennel(
@@ -191,6 +204,7 @@ def fennel(
     batch: int | None = None,
     seed: int = 0,
     on_infeasible: Literal["warn", "error"] = "warn",
+    bounds: Bounds | None = None,
     **options: Unpack[Options],
 ) -> VertexPartition: ...
 def reldg(
@@ -204,6 +218,7 @@ def reldg(
     batch: int | None = None,
     seed: int = 0,
     on_infeasible: Literal["warn", "error"] = "warn",
+    bounds: Bounds | None = None,
     **options: Unpack[Options],
 ) -> VertexPartition: ...
 def refennel(
@@ -217,6 +232,7 @@ def refennel(
     batch: int | None = None,
     seed: int = 0,
     on_infeasible: Literal["warn", "error"] = "warn",
+    bounds: Bounds | None = None,
     **options: Unpack[Options],
 ) -> VertexPartition: ...
 def bytegnn(
@@ -232,6 +248,7 @@ def bytegnn(
     split_balance: float = 1.05,
     seed: int = 0,
     on_infeasible: Literal["warn", "error"] = "warn",
+    bounds: Bounds | None = None,
     **options: Unpack[Options],
 ) -> VertexPartition: ...
 def dbh(
@@ -251,6 +268,7 @@ def two_phase(
     seed: int = 0,
     batch: int | None = None,
     out: StrPath | None = None,
+    bounds: Bounds | None = None,
     **options: Unpack[Options],
 ) -> EdgePartition: ...
 def greedy(
@@ -260,6 +278,7 @@ def greedy(
     balance: float = 1.1,
     seed: int = 0,
     out: StrPath | None = None,
+    bounds: Bounds | None = None,
     **options: Unpack[Options],
 ) -> EdgePartition: ...
 def hdrf(
@@ -270,6 +289,7 @@ def hdrf(
     balance_weight: float = 1.0,
     seed: int = 0,
     out: StrPath | None = None,
+    bounds: Bounds | None = None,
     **options: Unpack[Options],
 ) -> EdgePartition: ...
 def hep(
@@ -281,6 +301,7 @@ def hep(
     refine: bool = False,
     seed: int = 0,
     out: StrPath | None = None,
+    bounds: Bounds | None = None,
     **options: Unpack[Options],
 ) -> EdgePartition: ...
 def refine(
@@ -303,6 +324,8 @@ def refine(
     seed: int = 0,
     relation_weights: Mapping[str, float] | None = None,
     on_infeasible: Literal["warn", "error"] = "warn",
+    bounds: Bounds | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> VertexPartition: ...
 def update(
@@ -323,6 +346,8 @@ def update(
     seed: int = 0,
     relation_weights: Mapping[str, float] | None = None,
     on_infeasible: Literal["warn", "error"] = "warn",
+    bounds: Bounds | None = None,
+    run: Run | None = None,
     **options: Unpack[Options],
 ) -> VertexPartition: ...
 def edges_of(
@@ -336,5 +361,6 @@ def edges_of(
     passes: int = 5,
     seed: int = 0,
     out: StrPath | None = None,
+    bounds: Bounds | None = None,
     **options: Unpack[Options],
 ) -> EdgePartition: ...

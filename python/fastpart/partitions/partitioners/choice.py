@@ -25,7 +25,7 @@ from ..partition import Partition, VertexPartition
 from ..results import Evaluation
 from . import builtin
 from .builtin import ALGORITHMS, PARTITIONERS, SUCCESSORS
-from .common import cap_of, training_of
+from .common import WouldRun, cap_of, training_of
 
 VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     name: tuple(
@@ -168,7 +168,10 @@ class Request:
         given["checkpoints"] = self.checkpoints
         with warnings.catch_warnings():  # nobody asked for this bound on the volumes
             warnings.simplefilter("ignore", CapacityWarning)
-            vertices = self._multilevel(**bounds, **given)
+            try:
+                vertices = self._multilevel(**bounds, **given)
+            except WouldRun:  # the memory of the second step depends on the sizes alone
+                vertices = VertexPartition(np.zeros(self.graph.num_vertices, np.int32), k=self.k)
         return builtin.edges_of(self.graph, vertices, out=out, **self._shared)
 
     @property
@@ -226,9 +229,11 @@ def choose(request: Request, time_limit: float | None, target: Path | None) -> P
     with folder_beside(target) if target else nullcontext() as folder:
         for index, group in enumerate(groups):
             choice.run(group, folder)
-            if choice.best is not None:
+            if choice.best is not None or choice.begun:
                 reason = f"{groups[0][-1].label} exceeds the memory limit" if index else reason
                 break
+        if choice.begun:
+            raise choice.rehearsal(reason)
         best = choice.result(reason)
         if choice.file is not None and target is not None:
             os.replace(choice.file, target)
@@ -247,6 +252,8 @@ class Choice:
         self.best: Partition | None = None
         self.file: Path | None = None
         self.label = ""
+        self.begun: list[str] = []
+        """Candidates that would run, in a rehearsal."""
         self._score = float("inf")
         self._warnings: list[warnings.WarningMessage] = []
         self._compared: dict[str, float] = {}
@@ -278,6 +285,13 @@ class Choice:
         self.best.parameters["chosen"] = chosen | {name: found for name, found in more.items() if found}
         return self.best
 
+    def rehearsal(self, reason: str) -> WouldRun:
+        """Return the candidates that would run, and why."""
+        effort = f'effort="{self.request.effort}"'
+        several = f"{effort} takes the best of them by {self._measure}"
+        because = reason or (several if len(self.begun) > 1 else f"it is what {effort} takes")
+        return WouldRun(self.begun, because, self._left_out)
+
     def _reason(self) -> str:
         if self._compared:
             return f"its {self._measure} is the lowest of {len(self._compared)}"
@@ -293,6 +307,9 @@ class Choice:
         """Run a candidate, and keep its partition if none was better."""
         try:
             partition, issued = (candidate.make(**given), []) if alone else _quietly(candidate, given)
+        except WouldRun:
+            self.begun.append(candidate.label)
+            return
         except (MemoryBudgetError, CapacityError) as error:
             if alone and isinstance(error, CapacityError):
                 raise

@@ -11,7 +11,8 @@ from ... import _core
 from ...core import parameters
 from ...core.folders import refuse_links
 from ...core.inputs import splits_of, train_of
-from ...core.options import Options, run_options, with_options
+from ...core.option_groups import OptionObject
+from ...core.options import Options, RunOptions, run_options, with_options
 from ...core.outputs import owning
 from ...core.parameters import Of, StrPath, fanouts_of
 from ...core.vertex_tables import InOrder, numbers_of_vertices
@@ -22,6 +23,7 @@ from ...graphs.opening import open_graph
 from ...graphs.weights import checked_relation_weights
 from ...machines.engine import Engine
 from ...machines.starting import at_place
+from ..loader_options import BoundOptions, HopOptions, PlaceOptions, SeedOptions
 from ..partition import EdgePartition, VertexPartition
 from .choice import VOLUME_BALANCE, Request, choose
 from .common import SAVED_AFTERWARDS, npy
@@ -54,6 +56,9 @@ def partition(
     cluster: str | Engine | None = None,
     shared: StrPath | None = None,
     seed: int = 0,
+    bounds: OptionObject | None = None,
+    batches: OptionObject | None = None,
+    run: OptionObject | None = None,
     **options: Unpack[Options],
 ) -> VertexPartition: ...
 @overload
@@ -69,9 +74,12 @@ def partition(
     checkpoints: StrPath | None = None,
     seed: int = 0,
     out: StrPath | None = None,
+    bounds: OptionObject | None = None,
+    batches: OptionObject | None = None,
+    run: OptionObject | None = None,
     **options: Unpack[Options],
 ) -> EdgePartition: ...
-@with_options
+@with_options(groups=[BoundOptions, HopOptions, SeedOptions, PlaceOptions, RunOptions])
 def partition(
     graph: Any,
     k: int,
@@ -96,6 +104,9 @@ def partition(
     shared: StrPath | None = None,
     seed: int = 0,
     out: StrPath | None = None,
+    bounds: OptionObject | None = None,
+    batches: OptionObject | None = None,
+    run: OptionObject | None = None,
     **options: Unpack[Options],
 ) -> VertexPartition | EdgePartition:
     """Partition a graph with the algorithm that fits the effort, the memory and the time.

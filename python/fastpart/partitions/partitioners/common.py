@@ -7,7 +7,10 @@ training vertices, which ``balance_on=`` names.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +22,7 @@ from ... import _core
 from ...core import parameters
 from ...core.inputs import SPLITS
 from ...core.notes import log
+from ...core.options import RunOptions
 from ...core.outputs import Owner, folder_beside
 from ...core.parameters import meant
 from ...errors import CapacityError, CapacityWarning, ParameterError, arg, code, warn
@@ -164,6 +168,59 @@ def _mask(graph: Graph, name: str) -> npt.NDArray[np.bool_]:
         )
     mask[trained[of]] = True
     return mask
+
+
+_READS = {"start", "scan", "weights", "degrees", "checksum", "adjacency", "sort"}
+"""Phases of the core until the adjacency of the graph is there. All algorithms require their memory by then."""
+
+_REHEARSED: ContextVar[bool] = ContextVar("fastpart.rehearsed", default=False)
+
+
+class WouldRun(Exception):
+    """An algorithm of a rehearsal has begun, and was stopped.
+
+    Attributes
+    ----------
+    algorithms : list of str
+        Its name, or those of several of which the best partition would be the result.
+    because : str
+        Why it was chosen, or an empty text.
+    left_out : dict
+        Algorithms that would not run, and why.
+    """
+
+    def __init__(
+        self, algorithms: list[str], because: str = "", left_out: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(*algorithms)
+        self.algorithms, self.because, self.left_out = algorithms, because, dict(left_out or {})
+
+
+@contextmanager
+def rehearsed() -> Iterator[None]:
+    """Let partitioners raise :class:`WouldRun` in the block when they begin, or the refusal of a run.
+
+    The core refuses parameters and memory as in a run, since it is one. It reads the graph, because its adjacency is
+    memory in use for the last check. A small graph may be partitioned before the core can be stopped.
+    """
+    token = _REHEARSED.set(True)
+    try:
+        yield
+    finally:
+        _REHEARSED.reset(token)
+
+
+def run_core(algorithm: str, call: Callable[[RunOptions], Any], options: RunOptions) -> Any:
+    """Return what the core returns. In a rehearsal, raise :class:`WouldRun` when it begins."""
+    if not _REHEARSED.get():
+        return call(options)
+
+    def stop(phase: str, *_: int) -> None:
+        if phase not in _READS:
+            raise WouldRun([algorithm])
+
+    call(replace(options, progress=stop))
+    raise WouldRun([algorithm])
 
 
 SAVED_AFTERWARDS = code(

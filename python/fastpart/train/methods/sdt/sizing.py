@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 import math
 import tempfile
@@ -16,6 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ....core.calls import full_signature
 from ....core.options import NAMES, RunOptions
 from ....errors import CapacityWarning, MemoryBudgetError, arg
 from ....graphs.graph import Graph
@@ -73,7 +73,7 @@ def partitioned(dataset: Dataset, graph: Graph, k: int, run: RunOptions) -> Vert
     known = name in partitioners.PARTITIONERS
     function = partitioners.PARTITIONERS[name if known else DEFAULT]
     given: dict[str, Any] = dataset.partition.parameters if known else {}
-    taken = set(inspect.signature(function).parameters) - NOT_AGAIN
+    taken = set(full_signature(function).parameters) - NOT_AGAIN
     given = {key: value for key, value in given.items() if key in taken}
     if known and partitioners.needs_splits(name):
         given["splits"] = _splits(dataset)
