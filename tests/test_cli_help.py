@@ -215,35 +215,7 @@ def test_help_of_partition_lists_all_algorithms(text_of):
 def test_help_lists_the_commands(text_of, words):
     text = text_of(*words)
     names = {
-<<<<<<< HEAD
-        "": (
-            "generate",
-            "convert",
-            "ingest",
-            "split-edges",
-            "info",
-            "partition",
-            "refine",
-            "update",
-            "edges-of",
-            "evaluate",
-            "cluster",
-            "order",
-            "compare",
-            "report",
-            "export",
-            "plan",
-            "conversions",
-            "upgrade",
-            "restore",
-            "work",
-            "verify",
-            "train",
-            "predict",
-        ),
-=======
         "": tuple(" ".join(GROUPS.values()).split()),
->>>>>>> main
         "generate": ("rmat", "ba", "planted", "grid", "typed"),
         "export": fp.export.__all__,
         "train": (*METHODS, "links", "edges", "embeddings", "compare"),

@@ -52,7 +52,7 @@ def _switch(name: str, doc: str) -> Option:
 
 
 GROUPS = {
-    "The first day": "info partition evaluate compare report train doctor",
+    "The first day": "info partition evaluate compare report train predict doctor",
     "Graphs": "ingest convert generate split-edges order",
     "Other partitions": "refine update edges-of cluster",
     "Partition directories": "export plan restore verify upgrade",

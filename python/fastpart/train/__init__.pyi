@@ -72,14 +72,11 @@ def full(
     overwrite: bool = False,
     on_epoch: Callable[[dict[str, Any]], object] | None = None,
     callbacks: Sequence[Any] | None = None,
-<<<<<<< HEAD
     baselines: bool = True,
-=======
     network: Network | None = None,
     learning: Learning | None = None,
     batches: Batches | None = None,
     run: Run | None = None,
->>>>>>> main
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def sampled(
@@ -267,14 +264,11 @@ def distdgl(
     overwrite: bool = False,
     on_epoch: Callable[[dict[str, Any]], object] | None = None,
     callbacks: Sequence[Any] | None = None,
-<<<<<<< HEAD
     baselines: bool = True,
-=======
     network: Network | None = None,
     learning: Learning | None = None,
     batches: Batches | None = None,
     run: Run | None = None,
->>>>>>> main
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def sdt(
@@ -316,14 +310,11 @@ def sdt(
     callbacks: Sequence[Any] | None = None,
     workers: int | None = None,
     timeout: float = 1800.0,
-<<<<<<< HEAD
     baselines: bool = True,
-=======
     network: Network | None = None,
     learning: Learning | None = None,
     batches: Batches | None = None,
     run: Run | None = None,
->>>>>>> main
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def distgnn(
@@ -355,13 +346,10 @@ def distgnn(
     on_epoch: Callable[[dict[str, Any]], object] | None = None,
     callbacks: Sequence[Any] | None = None,
     timeout: float = 1800.0,
-<<<<<<< HEAD
     baselines: bool = True,
-=======
     network: Network | None = None,
     learning: Learning | None = None,
     run: Run | None = None,
->>>>>>> main
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def sancus(
@@ -395,13 +383,10 @@ def sancus(
     on_epoch: Callable[[dict[str, Any]], object] | None = None,
     callbacks: Sequence[Any] | None = None,
     timeout: float = 1800.0,
-<<<<<<< HEAD
     baselines: bool = True,
-=======
     network: Network | None = None,
     learning: Learning | None = None,
     run: Run | None = None,
->>>>>>> main
     **options: Unpack[Options],
 ) -> TrainedModel: ...
 def links(
