@@ -12,8 +12,8 @@ import pytest
 import fastpart as fp
 from fastpart.cli import main
 from fastpart.cli.signatures import FUNCTIONS
-from fastpart.core.calls import full_signature
 from fastpart.cli.verbs import _VERBS, GROUPS
+from fastpart.core.calls import full_signature
 from fastpart.machines.tasks import work
 from fastpart.partitions.partitioners import PARTITIONERS
 from fastpart.train.predictions import predict
