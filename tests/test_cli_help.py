@@ -16,6 +16,7 @@ from fastpart.cli.verbs import _VERBS, GROUPS
 from fastpart.core.calls import full_signature
 from fastpart.machines.tasks import work
 from fastpart.partitions.partitioners import PARTITIONERS
+from fastpart.train.predictions import predict
 
 OBJECTS = {
     "graph",
@@ -68,6 +69,7 @@ COMMANDS = {
     "upgrade": (fp.store.upgrade,),
     "verify": (fp.store.verify,),
     "work": (work,),
+    "predict": (predict,),
     **{f"export {name}": (getattr(fp.export, name),) for name in fp.export.__all__},
 }
 """The functions behind each command, its own first."""
@@ -134,6 +136,7 @@ def expected(functions, arguments):
 def test_help_lists_what_the_functions_take(text_of, command):
     arguments = {"out"} if command.split()[0] in ("generate", "convert", "split-edges", "export") else set()
     arguments |= {"shared"} if command == "work" else set()
+    arguments |= {"run", "vertices", "edges"} if command == "predict" else set()
     options = expected(COMMANDS[command], arguments)
     if command.startswith("partition ") or command in ("edges-of", "refine", "report", "update"):
         options = {
@@ -189,7 +192,7 @@ def test_help_lists_what_training_of_links_takes(text_of):
 @pytest.mark.torch
 def test_help_lists_what_comparing_methods_takes(text_of):
     functions = (fp.train.compare, GRAPH, fp.train.full)
-    options = expected(functions, {"seed", "target", "resume", "overwrite"})
+    options = expected(functions, {"seed", "target", "resume", "overwrite", "baselines"})
     given = listed(text_of("train", "compare"))
     assert given.pop("--methods") == "sampled,sdt,full"
     assert given == {name: value for name, value in options.items() if name != "--methods"}

@@ -162,7 +162,7 @@ def test_methods_train_on_the_decoded_numbers(tmp_path, method, given):
 def test_predictions_are_those_of_the_decoded_numbers(tmp_path):
     both_parts = both(tmp_path, 2)
     trained = fp.train.sampled(both_parts[1], **QUICK, **SAMPLED)
-    logits = [trained.predict(parts, outputs="embeddings") for parts in both_parts]
+    logits = [trained.predict(parts, what="embeddings") for parts in both_parts]
     np.testing.assert_array_equal(*map(np.asarray, logits))
 
 

@@ -182,9 +182,7 @@ def test_trainings_and_predictions_are_those_over_the_decoded_numbers(both, tmp_
                 out=tmp_path / f"{method}-{name}",
                 **more,
             )
-            found.append(
-                (run.history["loss"].to_list(), run.predict(each.folder, outputs="logits").tobytes())
-            )
+            found.append((run.history["loss"].to_list(), run.predict(each.folder, what="logits").tobytes()))
         assert found[0] == found[1], method
 
 

@@ -378,9 +378,9 @@ def test_links_take_them(tmp_path):
 
 def test_predictions_need_them(directories, tmp_path):
     trained = fp.train.sampled(directories / "2", **QUICK, model="gatv2", out=tmp_path / "out")
-    logits = trained.predict(directories / "4", outputs="logits")
+    logits = trained.predict(directories / "4", what="logits")
     np.testing.assert_allclose(
-        logits, trained.predict(directories / "1", outputs="logits"), rtol=1e-5, atol=1e-6
+        logits, trained.predict(directories / "1", what="logits"), rtol=1e-5, atol=1e-6
     )
     saved(tmp_path / "without", 2, edge_features=np.zeros((M, WIDTH + 1), np.float32))
     with pytest.raises(

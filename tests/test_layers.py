@@ -85,6 +85,7 @@ runs
 comparing, jobs, loggers
 methods
 costs, frames, opening
+predictions
 on_ray
 """,
     "train.methods": """
@@ -139,7 +140,7 @@ local_graph, trainable
 learner
 """,
     "train.runs": """
-identity, predicting
+baselines, identity, predicting
 run_folder
 beginning, history
 trained

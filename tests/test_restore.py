@@ -213,6 +213,15 @@ def test_predictions_come_back_with_ids_and_labels(tmp_path, capsys):
     assert table["id"].to_list() == ids
     assert set(table["label"]) <= {"red", "blue"}
     assert table.select((pl.col("class") == 0) == (pl.col("label") == "blue")).to_series().all()
+    kept = [*words, "--out", str(tmp_path / "run")]
+    assert main(kept) == 0
+    shares = ["predict", str(tmp_path / "run"), str(tmp_path / "parts"), "--restore", str(tmp_path / "graph")]
+    assert main([*shares, "-o", str(tmp_path / "shares.csv"), "--what", "probabilities"]) == 0
+    found = pl.read_csv(tmp_path / "shares.csv")
+    assert found.columns == ["id", "probability_blue", "probability_red"]
+    assert found["id"].to_list() == ids
+    red = (found["probability_red"] > found["probability_blue"]).to_list()
+    assert red == (table["label"] == "red").to_list()
     assert main([*words, "--predictions", str(tmp_path / "p.parquet")]) == 2
     assert main([*words, "--restore", str(tmp_path / "graph")]) == 2
 
@@ -234,20 +243,24 @@ def test_predictions_are_tables_with_ids(tmp_path):
         seen = []
         plain_rows = trained.predict(
             tmp_path / "parts",
-            outputs=outputs,
+            what=outputs,
             threads=1,
             tmp_dir=tmp_path,
             progress=lambda *told, seen=seen: seen.append(told),
         )
         assert seen[-1] == ("predict", 40, 40)
-        table = trained.predict(tmp_path / "parts", outputs=outputs, restore=graph)
+        table = trained.predict(tmp_path / "parts", what=outputs, restore=graph)
         assert table.columns == ["id", column]
         assert table["id"].to_list() == ids
         np.testing.assert_allclose(np.array(table[column].to_list()), plain_rows, rtol=1e-5)
         out = tmp_path / "out" / f"{outputs}.parquet"
-        assert trained.predict(tmp_path / "parts", outputs=outputs, out=out, restore=graph) == out
+        assert trained.predict(tmp_path / "parts", what=outputs, out=out, restore=graph) == out
         assert pl.read_parquet(out).equals(table)
     assert len(os.listdir(tmp_path / "out")) == 3
+    table = trained.predict(tmp_path / "parts", what="probabilities", restore=graph)
+    assert table.columns == ["id", "probability_0", "probability_1", "probability_2"]
+    probabilities = trained.predict(tmp_path / "parts", what="probabilities")
+    np.testing.assert_allclose(table.drop("id").to_numpy(), probabilities, rtol=1e-5)
     assert not list(tmp_path.glob("fastpart-*"))
     with pytest.raises(fp.errors.ParameterError, match=r"restore: takes all vertices\. Leave out vertices="):
         trained.predict(tmp_path / "parts", vertices=[1], restore=graph)
@@ -300,3 +313,20 @@ def test_a_result_of_one_type_comes_back(typed, tmp_path):
     ):
         with pytest.raises(fp.errors.ParameterError, match=message):
             fp.store.restore(np.array(values), graph=typed, of_type=name)
+
+
+def test_each_number_of_a_row_may_have_a_column(typed, tmp_path):
+    rows = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
+    given = {"graph": typed, "of_type": "v"}
+    table = fp.store.restore(rows, column=["low", "high"], **given)
+    assert table.rows() == [("x", 1.0, 2.0), ("y", 3.0, 4.0)]
+    out = fp.store.restore(rows, tmp_path / "v.csv", column=["low", "high"], **given)
+    assert pl.read_csv(out).columns == ["id", "low", "high"]
+    assert fp.store.restore([0, 1], column=["class"], **given).columns == ["id", "class", "label"]
+    for names, message in (
+        (["low", "low"], "column: expected 2 names that differ"),
+        (["a", "b", "c"], "column: expected 2 names that differ"),
+        (["id", "high"], "column: the table has a column 'id' of its own"),
+    ):
+        with pytest.raises(fp.errors.ParameterError, match=message):
+            fp.store.restore(rows, column=names, **given)

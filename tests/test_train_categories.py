@@ -77,7 +77,7 @@ def test_exports_say_that_codes_are_numbers_elsewhere(tmp_path, caplog):
 
 
 def by_id(trained, parts, graph_folder):
-    frame = trained.predict(parts, outputs="logits", restore=graph_folder)
+    frame = trained.predict(parts, what="logits", restore=graph_folder)
     return dict(zip(frame["id"], frame["logits"].to_list(), strict=True))
 
 
@@ -154,8 +154,8 @@ def test_rows_stand_behind_the_other_features(tmp_path):
     ):
         trained.predict(bare)
     weights = {name: each for name, each in trained.weights.items() if not name.startswith("categories")}
-    expected = replace(trained, task=trained.task.embedded, weights=weights).predict(plain, outputs="logits")
-    np.testing.assert_allclose(trained.predict(parts, outputs="logits"), expected, rtol=1e-4, atol=1e-5)
+    expected = replace(trained, task=trained.task.embedded, weights=weights).predict(plain, what="logits")
+    np.testing.assert_allclose(trained.predict(parts, what="logits"), expected, rtol=1e-4, atol=1e-5)
 
 
 class Mean(torch.nn.Module):

@@ -132,7 +132,7 @@ def test_predictions_and_scores_are_those_of_dense_matrices(alone, graph, tmp_pa
     folder = graph.saved(tmp_path / "parts", edge_features=attributes)
     trained = alone(folder, **QUICK, metrics={"share": lambda y, t: (y.argmax(1) == t).float()})
     logits = dense(graph, trained.network(), attributes)
-    np.testing.assert_allclose(trained.predict(folder, outputs="logits"), logits, atol=1e-4)
+    np.testing.assert_allclose(trained.predict(folder, what="logits"), logits, atol=1e-4)
     classes = trained.predict(folder, out=tmp_path / "classes.npy")
     np.testing.assert_array_equal(classes, logits.argmax(1))
     np.testing.assert_array_equal(np.load(tmp_path / "classes.npy"), classes)

@@ -128,7 +128,9 @@ def here(options, workers, alone):
     yield Launch(folder, options.resume, None, options.out, joined=True)
 
 
-METHOD = Method("counting", SDTOptions, driver="", worker="counting.training:Worker")
+METHOD = Method(
+    "counting", SDTOptions, driver="", worker="counting.training:Worker", without={"baselines": ""}
+)
 
 
 def joined(dataset, output, how, resume=False, epochs=5, progress=None):

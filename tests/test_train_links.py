@@ -138,8 +138,8 @@ def test_it_learns_and_the_result_can_be_used(parts, alone, tmp_path, splits):
     for bad, message in (([[0, 400]], "pairs: ids must be from 0 to 399"), ([0, 1], "pairs: expected ids")):
         with pytest.raises(fp.errors.ParameterError, match=message):
             trained.probabilities(parts, bad)
-    with pytest.raises(fp.errors.ParameterError, match="outputs: unknown value 'classes'"):
-        trained.predict(parts, outputs="classes")
+    with pytest.raises(fp.errors.ParameterError, match="what: unknown value 'classes'"):
+        trained.predict(parts, what="classes")
     with pytest.raises(fp.errors.ParameterError, match="out: unknown suffix"):
         trained.predict(parts, out=tmp_path / "rows.txt")
 

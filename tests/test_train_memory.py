@@ -86,7 +86,7 @@ def test_a_refusal_names_what_needs_the_memory(parts, given, named):
 def test_a_model_without_layers_is_computed_in_blocks_that_fit(parts, monkeypatch):
     trained = fp.train.full(parts, model=Whole, **QUICK)
     dataset, options = Dataset(parts), trained.options
-    at_once = trained.predict(parts, outputs="logits")
+    at_once = trained.predict(parts, what="logits")
     stated = next(need for need in memory.evaluation(dataset, options, 1) if "with 2 hops" in need.what)
     largest = max(part.num_inner for part in dataset.partition.parts)
     assert stated.size >= 4 * dataset.task.features * largest
@@ -99,7 +99,7 @@ def test_a_model_without_layers_is_computed_in_blocks_that_fit(parts, monkeypatc
         return read(self, hops, name, rows, widths, blocks, *where)
 
     monkeypatch.setattr(Inference, "_read", watched)
-    np.testing.assert_allclose(trained.predict(parts, outputs="logits"), at_once, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(trained.predict(parts, what="logits"), at_once, rtol=1e-5, atol=1e-6)
     assert len(seen) > 3
     assert sum(seen) == 600
     monkeypatch.setattr(memory, "BLOCK_BYTES", 100)

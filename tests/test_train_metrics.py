@@ -79,7 +79,7 @@ def test_metrics_are_those_of_all_vertices_at_once(parts, edge_parts, tmp_path, 
     from fastpart.train.data import Dataset, EdgeDataset
 
     whole = (EdgeDataset if method == "distgnn" else Dataset)(source).whole()
-    outputs = torch.from_numpy(trained.predict(source, outputs="logits"))
+    outputs = torch.from_numpy(trained.predict(source, what="logits"))
     for split in ("val", "test"):
         ids = whole.splits[split]
         rows, labels = outputs[ids], whole.labels[ids]

@@ -36,7 +36,7 @@ def test_a_resume_keeps_the_numbers(parts, tmp_path):
     longer = fp.train.open(tmp_path / "run").resume(epochs=8)
     at_once = fp.train.full(parts, precision="float64", **QUICK)
     assert longer.history["loss"].to_list() == at_once.history["loss"].to_list()
-    assert longer.predict(parts, outputs="logits").dtype == np.float32
+    assert longer.predict(parts, what="logits").dtype == np.float32
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without GPUs")

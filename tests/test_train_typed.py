@@ -152,9 +152,9 @@ def test_full_over_types_is_one_batch_with_all_neighbours(tmp_path, model):
     for name in ("loss", "val_accuracy"):
         np.testing.assert_allclose(full.history[name], sampled.history[name], rtol=1e-6, atol=0)
     assert full.summary["test_accuracy"] == sampled.summary["test_accuracy"]
-    again = fp.train.open(tmp_path / "run").predict(tmp_path / "parts", outputs="logits")
+    again = fp.train.open(tmp_path / "run").predict(tmp_path / "parts", what="logits")
     np.testing.assert_allclose(
-        again, sampled.predict(tmp_path / "parts", outputs="logits"), rtol=1e-4, atol=1e-5
+        again, sampled.predict(tmp_path / "parts", what="logits"), rtol=1e-4, atol=1e-5
     )
 
 

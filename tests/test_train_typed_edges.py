@@ -172,7 +172,7 @@ def test_predictions_and_scores_are_those_of_dense_matrices(alone, papers, parts
     given = {**QUICK, "model": "heterosage", "relation": relation}
     trained = alone(parts, **given, metrics={"share": lambda y, t: (y.argmax(1) == t).float()})
     logits = dense(papers, trained.network(), relation, papers.attributes[relation])
-    np.testing.assert_allclose(trained.predict(parts, outputs="logits"), logits, atol=1e-4)
+    np.testing.assert_allclose(trained.predict(parts, what="logits"), logits, atol=1e-4)
     classes = trained.predict(parts, out=tmp_path / "classes.npy")
     np.testing.assert_array_equal(classes, logits.argmax(1))
     np.testing.assert_array_equal(trained.predict(parts, edges=[7, 3]), classes[[7, 3]])
@@ -285,8 +285,8 @@ def test_over_one_type_the_losses_are_those_without_types_bit_for_bit(alone, tmp
     assert one.history["loss"].to_list() == other.history["loss"].to_list()
     assert one.history["val_accuracy"].to_list() == other.history["val_accuracy"].to_list()
     np.testing.assert_allclose(
-        one.predict(tmp_path / "plain", outputs="logits"),
-        other.predict(tmp_path / "parts", outputs="logits"),
+        one.predict(tmp_path / "plain", what="logits"),
+        other.predict(tmp_path / "parts", what="logits"),
         rtol=1e-6,
         atol=1e-6,
     )

@@ -76,7 +76,7 @@ def test_outputs_that_are_undefined_are_marked_and_the_others_stay(tmp_path, tas
     with pytest.warns(
         fp.errors.GraphWarning, match=r"^predict: the outputs of \d+ vertices, the first of them vertex \d+, "
     ):
-        logits = trained.predict(parts, outputs="logits")
+        logits = trained.predict(parts, what="logits")
     undefined = ~np.isfinite(logits).all(1)
     assert 1 < undefined.sum() < 500
     assert undefined[17]

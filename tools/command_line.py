@@ -52,6 +52,7 @@ READ = {
     "export.text": "export",
     "export.wholegraph": "export",
     "train.compare": "train.comparing",
+    "train.predict": "train.predictions",
     **{f"train.{name}": f"train.methods.{name}" for name in METHODS},
 }
 """The module of each function, and of the class whose docs some refer to."""

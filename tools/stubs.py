@@ -327,6 +327,7 @@ _OF_TRAINING = [
     ("fastpart.train", "loggers as loggers"),
     ("fastpart.train.on_ray", "ray"),
     ("fastpart.train.opening", "open"),
+    ("fastpart.train.predictions", "predict"),
 ]
 
 

@@ -435,7 +435,7 @@ def trained_whole(folder: Path, out: Path) -> None:
 def predicted(folder: Path, out: Path) -> None:
     model = _model(folder.parents[1] / "pristine" / folder.name)
     model.predict(folder / "parts", out=out / "y.npy")
-    model.predict(folder / "parts", outputs="logits").sum()
+    model.predict(folder / "parts", what="logits").sum()
 
 
 @cache
@@ -453,7 +453,7 @@ def resumed(folder: Path, out: Path) -> Any:
 def run_opened(folder: Path, out: Path) -> Any:
     model = fp.train.open(folder / "run")
     str(model), repr(model)
-    return model.predict(folder / "parts", outputs="logits")
+    return model.predict(folder / "parts", what="logits")
 
 
 @reads("trained", "run*", torch=True, share=0.3, in_place=True)

@@ -108,6 +108,9 @@ PROCESSES = {"sancus, two parts", "distgnn, two parts", "armada, two parts", "ar
 OWN_NUMBER = {"full", "sancus", "distgnn", "armada"}
 """Methods that take no number of workers."""
 
+RANKED = {"links", "embeddings"}
+"""Methods that have no baselines."""
+
 
 @cache
 def _source(name):
@@ -130,9 +133,10 @@ def _source(name):
 def found(name):
     """Train, and return the losses of the epochs and the scores that follow from the weights."""
     method, source, options = CASES[name]
-    workers = {} if method in OWN_NUMBER else {"workers": 1}
+    more = {} if method in OWN_NUMBER else {"workers": 1}
+    more |= {} if method in RANKED else {"baselines": False}
     with nullcontext() if name in PROCESSES else one_worker():
-        trained = getattr(fp.train, method)(_source(source), **options, **workers)
+        trained = getattr(fp.train, method)(_source(source), **options, **more)
     history, summary = trained.history.to_dict(as_series=False), trained.summary
     scores = {key: values for key, values in history.items() if key.startswith("val_")}
     scores |= {key: value for key, value in summary.items() if key.startswith("test_")}

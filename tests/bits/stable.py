@@ -2,6 +2,7 @@
 
 - The version of fastpart, wherever text has it, and versions of libraries.
 - The folder of the run.
+- Baselines of trainings, which a busy machine may leave out.
 - Dates, times that were measured, memory that was measured, and facts about the machine and its file systems.
 - Checksums and sizes of files that themselves hold something of this list, or that Polars wrote in its own way.
 - Numbers that kernels of torch computed: of these, names, dtypes and shapes stay.
@@ -23,8 +24,9 @@ from .graphs import root
 TIMES = {"date", "seconds_per_epoch", "edges_per_s", "idle_share"}
 MEMORY = {"worker_bytes", "peak_bytes", "bytes_per_vertex"}
 MACHINE = {"machine", "disk", "versions", "build"}
+BASELINES = {"baselines"}
 SUMS = {"manifest_xxh3", "checksums"}
-VARYING = TIMES | MEMORY | MACHINE | SUMS
+VARYING = TIMES | MEMORY | MACHINE | BASELINES | SUMS
 """Names whose values are taken out, beside all that end with seconds."""
 
 

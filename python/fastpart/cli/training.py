@@ -49,7 +49,7 @@ def _refuse_typos(call: Call) -> None:
 def train_over(call: Call) -> None:
     """``fastpart train METHOD``."""
     _refuse_typos(call)
-    predictions = _predictions(call) if call["predictions"] else None
+    predictions = _predictions("--predictions", call["predictions"], call) if call["predictions"] else None
     if call["restore"] and predictions is None:
         raise ParameterError("--restore: needs --predictions, a .parquet or a .csv")
     given = call.of(f"train.{call.name}")
@@ -120,13 +120,20 @@ def _remove(run: Path) -> None:
         run.rmdir()
 
 
-def _predictions(call: Call) -> Path:
+def predict(call: Call) -> None:
+    """``fastpart predict``."""
+    out = _predictions("-o", call["out"], call)
+    train.predict(**call.of("train.predict"))
+    call.tell({"out": str(out)}, f"saved to {shown(out)}")
+
+
+def _predictions(option: str, out: str, call: Call) -> Path:
     """Return the file of predictions. Refuse one that cannot be written before any work is done."""
-    out, suffixes = call["predictions"], (".parquet", ".csv") if call["restore"] else (".npy",)
+    suffixes = (".parquet", ".csv") if call["restore"] else (".npy",)
     if Path(out).suffix not in suffixes:
         more = "" if call["restore"] else ", or pass --restore for a table with your own ids"
         raise ParameterError(
-            f"--predictions: {shown(out)} is no {' or '.join(suffixes)} file. Choose a name that ends so{more}"
+            f"{option}: {shown(out)} is no {' or '.join(suffixes)} file. Choose a name that ends so{more}"
         )
     if call["restore"]:
         GraphDirectory.of(call["restore"])

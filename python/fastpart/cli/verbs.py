@@ -52,7 +52,7 @@ def _switch(name: str, doc: str) -> Option:
 
 
 GROUPS = {
-    "The first day": "info partition evaluate compare report train doctor",
+    "The first day": "info partition evaluate compare report train predict doctor",
     "Graphs": "ingest convert generate split-edges order",
     "Other partitions": "refine update edges-of cluster",
     "Partition directories": "export plan restore verify upgrade",
@@ -507,5 +507,18 @@ _VERBS: dict[str, Verb | Family] = {
             _file("predictions", "A .npy for the class of every vertex."),
             _RESTORE,
         ),
+    ),
+    "predict": Verb(
+        "training:predict",
+        ("train.predict",),
+        {"run": "The folder of a training.", "source": "A partition directory."},
+        "predict run/ parts/ -o classes.npy\n"
+        "predict run/ parts/ -o classes.parquet --restore graph/    # with the ids of the tables\n"
+        "predict run/ parts/ -o venues.parquet --restore graph/ --what probabilities",
+        (
+            *_out("A .npy with a row per vertex or record. With --restore, a .parquet or .csv.", REQUIRED),
+            _file("restore", "The folder that `fastpart ingest` wrote. The result has its ids."),
+        ),
+        without=frozenset({"vertices", "edges"}),
     ),
 }

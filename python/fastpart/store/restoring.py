@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -45,7 +45,7 @@ def restore(
     out: None = None,
     *,
     graph: Any,
-    column: str | None = None,
+    column: str | Sequence[str] | None = None,
     of_type: str | None = None,
     of_relation: str | None = None,
     overwrite: bool = False,
@@ -57,7 +57,7 @@ def restore(
     out: StrPath,
     *,
     graph: Any,
-    column: str | None = None,
+    column: str | Sequence[str] | None = None,
     of_type: str | None = None,
     of_relation: str | None = None,
     overwrite: bool = False,
@@ -69,7 +69,7 @@ def restore(
     out: StrPath | None = None,
     *,
     graph: Any,
-    column: str | None = None,
+    column: str | Sequence[str] | None = None,
     of_type: str | None = None,
     of_relation: str | None = None,
     overwrite: bool = False,
@@ -87,8 +87,9 @@ def restore(
         the table is returned.
     graph : path or Graph
         The graph directory that :func:`ingest` wrote, or the graph that was opened from it.
-    column : str, optional
-        Name of the column of the result, other than those of the ids. Default: "part" of a partition, "cluster" of
+    column : str or sequence of str, optional
+        Name of the column of the result, other than those of the ids. Several names: each number of a row of the
+        result has a column of its own. Default: "part" of a partition, "cluster" of
         a clustering, else "value".
     of_type : str, optional
         The type of the vertices, if the result is of one type only, as predictions over a typed graph are.
@@ -180,24 +181,38 @@ class _Result:
     """One row per vertex or record, and how its columns are called."""
 
     values: Values
-    column: str
+    columns: tuple[str, ...]
     classes: bool
     """Whether numbers may be codes of classes."""
     of_type: str | None = None
     """The type of the vertices, if they are of one type only."""
     of_relation: str | None = None
     """The relation of the records. None: rows are of vertices."""
+    apart: bool = False
+    """Whether each number of a row has a column of its own."""
 
     @classmethod
-    def of(cls, result: Any, column: str | None, options: Any) -> _Result:
+    def of(cls, result: Any, column: str | Sequence[str] | None, options: Any) -> _Result:
         """Return the values of a result."""
-        if column is not None and (not isinstance(column, str) or not column):
-            raise TypeError(f"column: expected a name, got {column!r}")
+        if isinstance(column, Sequence) and not isinstance(column, str):
+            found = cls.of(result, None, options)
+            width = found.values.shape[1] if found.values.ndim == 2 else 1
+            names = tuple(_name(each) for each in column)
+            if len(names) == 1:
+                return replace(found, columns=names)
+            if len(set(names)) != len(names) or len(names) != width:
+                raise ParameterError(
+                    f"column: expected {width} names that differ, one for each number of a row, got {len(names)}: "
+                    f"{', '.join(names[:10])}"
+                )
+            return replace(found, columns=names, apart=True)
+        if column is not None:
+            _name(column)
         if isinstance(result, str | bytes | os.PathLike):
             file = parameters.path("result", result)
             if file.suffix == ".npy":
                 values = mapped(file, "not a .npy of one row per vertex or record")
-                return cls(_checked(values), column or "value", True)
+                return cls(_checked(values), (column or "value",), True)
             result = open_partition(file, **options)
         if isinstance(result, EdgePartition):
             raise ParameterError(
@@ -205,15 +220,18 @@ class _Result:
                 "vertices"
             )
         if isinstance(result, Assignment):
-            return cls(result.assignment, column or result._column, False)
+            return cls(result.assignment, (column or result._column,), False)
         values = np.asarray(result.detach().cpu() if hasattr(result, "detach") else result)
-        return cls(_checked(values), column or "value", True)
+        return cls(_checked(values), (column or "value",), True)
 
     def frame(self, start: int, stop: int, labels: list[Any] | None) -> pl.DataFrame:
         """Return some rows."""
         block = np.array(self.values[start:stop])
+        if self.apart:
+            columns = zip(self.columns, block.reshape(len(block), -1).T, strict=True)
+            return pl.DataFrame({name: np.ascontiguousarray(each) for name, each in columns})
         if block.ndim == 1:
-            frame = pl.DataFrame({self.column: block})
+            frame = pl.DataFrame({self.columns[0]: block})
             if labels is not None:
                 codes = pl.Series(block).cast(pl.Int64)
                 known = pl.Series(labels, dtype=pl.String)
@@ -222,12 +240,20 @@ class _Result:
                     label=known.gather(pl.select(pl.when(inside).then(codes)).to_series())
                 )
             return frame
-        return pl.DataFrame({self.column: pl.Series(block, dtype=pl.Array(_dtype(block), block.shape[1]))})
+        return pl.DataFrame(
+            {self.columns[0]: pl.Series(block, dtype=pl.Array(_dtype(block), block.shape[1]))}
+        )
 
     def labels(self, dictionary: list[Any] | None) -> list[Any] | None:
         """Return the values of the classes, if numbers are codes of them."""
-        codes = self.classes and self.values.ndim == 1 and self.values.dtype.kind in "iu"
+        codes = self.classes and not self.apart and self.values.ndim == 1 and self.values.dtype.kind in "iu"
         return [str(each) for each in dictionary] if codes and dictionary is not None else None
+
+
+def _name(column: Any) -> str:
+    if not isinstance(column, str) or not column:
+        raise TypeError(f"column: expected a name, got {column!r}")
+    return column
 
 
 def _dtype(block: Values) -> Any:
@@ -259,10 +285,9 @@ def _refuse_taken(directory: GraphDirectory, found: _Result, with_types: bool) -
     """Refuse the name of another column of the table for that of the result."""
     labelled = any(each is not None for each in _labels(directory, found, found.of_type).values())
     taken = ["id", *(["type"] if with_types else [])] if found.of_relation is None else ["source", "target"]
-    if found.column in [*taken, *(["label"] if labelled else [])]:
-        raise ParameterError(
-            f"column: the table has a column {found.column!r} of its own. Choose another name"
-        )
+    for name in found.columns:
+        if name in [*taken, *(["label"] if labelled else [])]:
+            raise ParameterError(f"column: the table has a column {name!r} of its own. Choose another name")
 
 
 def _table(directory: GraphDirectory, found: _Result, only: str | None) -> Iterator[pl.DataFrame]:
@@ -333,7 +358,7 @@ def _write_file(directory: GraphDirectory, found: _Result, target: Path) -> None
             f"out: the ids of the types are {' and '.join(sorted(types))}, which no column can hold. Choose a folder: "
             "it gets a file for each type"
         )
-    if target.suffix == ".csv" and found.values.ndim == 2:
+    if target.suffix == ".csv" and found.values.ndim == 2 and not found.apart:
         raise ParameterError(f"out: {shown(target)}: a CSV holds no rows of numbers. Use .parquet")
     with _staged(target) as file:
         only = found.of_type
@@ -342,7 +367,7 @@ def _write_file(directory: GraphDirectory, found: _Result, target: Path) -> None
 
 def _write_folder(directory: GraphDirectory, found: _Result, target: Path, overwrite: bool) -> None:
     """Write a table for each type."""
-    holds = [f"the column {found.column}"]
+    holds = [f"the column {name}" for name in found.columns]
     with output_folder(target, MARKER, "a folder of restored tables", holds, overwrite) as folder:
         files = {name: f"{name}.parquet" for name in directory.types}
         for name, file in files.items():

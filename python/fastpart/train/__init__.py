@@ -3,7 +3,7 @@
 Every method reads a partition directory with features, labels and splits, and returns a :class:`TrainedModel`. ``full``
 is the reference. It ignores the parts. ``links`` predicts edges, and needs no labels. ``embeddings`` does so
 without an encoder, also of several relations. ``edges`` predicts labels of edges. ``open`` returns what a folder of a
-training holds. ``distdgl`` also needs DGL: ``pip install 'fastpart[dgl]'``.
+training holds, and ``predict`` predicts with it. ``distdgl`` also needs DGL: ``pip install 'fastpart[dgl]'``.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ _MODULES = {
     "compare": "comparing",
     "nodes": "frames",
     "open": "opening",
+    "predict": "predictions",
     "ray": "on_ray",
 }
 

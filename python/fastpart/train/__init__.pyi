@@ -14,6 +14,7 @@ from fastpart.train.methods.embeddings.trained import TrainedEmbeddings
 from fastpart.train.methods.links.trained import TrainedLinks
 from fastpart.train.on_ray import ray
 from fastpart.train.opening import open
+from fastpart.train.predictions import predict
 from fastpart.train.registry import register
 from fastpart.train.runs.trained import TrainedModel
 
@@ -33,6 +34,7 @@ __all__ = [
     "links",
     "nodes",
     "open",
+    "predict",
     "ray",
     "register",
     "sampled",
@@ -75,6 +77,7 @@ def full(
     overwrite: bool = False,
     on_epoch: Callable[[dict[str, Any]], object] | None = None,
     callbacks: Sequence[Any] | None = None,
+    baselines: bool = True,
     network: Network | None = None,
     learning: Learning | None = None,
     batches: Batches | None = None,
@@ -119,6 +122,7 @@ def sampled(
     callbacks: Sequence[Any] | None = None,
     workers: int | None = None,
     timeout: float = 1800.0,
+    baselines: bool = True,
     scores: Literal["exact", "sampled", "none"] = "exact",
     sampling: Literal["uniform", "labor"] = "uniform",
     io: RowsIo | None = None,
@@ -173,6 +177,7 @@ def bytegnn(
     callbacks: Sequence[Any] | None = None,
     workers: int | None = None,
     timeout: float = 1800.0,
+    baselines: bool = True,
     scores: Literal["exact", "sampled", "none"] = "exact",
     sampling: Literal["uniform", "labor"] = "uniform",
     io: RowsIo | None = None,
@@ -230,6 +235,7 @@ def armada(
     on_epoch: Callable[[dict[str, Any]], object] | None = None,
     callbacks: Sequence[Any] | None = None,
     timeout: float = 1800.0,
+    baselines: bool = True,
     scores: Literal["exact", "sampled", "none"] = "exact",
     sampling: Literal["uniform", "labor"] = "uniform",
     network: Network | None = None,
@@ -275,6 +281,7 @@ def distdgl(
     overwrite: bool = False,
     on_epoch: Callable[[dict[str, Any]], object] | None = None,
     callbacks: Sequence[Any] | None = None,
+    baselines: bool = True,
     network: Network | None = None,
     learning: Learning | None = None,
     batches: Batches | None = None,
@@ -323,6 +330,7 @@ def sdt(
     callbacks: Sequence[Any] | None = None,
     workers: int | None = None,
     timeout: float = 1800.0,
+    baselines: bool = True,
     network: Network | None = None,
     learning: Learning | None = None,
     batches: Batches | None = None,
@@ -361,6 +369,7 @@ def distgnn(
     on_epoch: Callable[[dict[str, Any]], object] | None = None,
     callbacks: Sequence[Any] | None = None,
     timeout: float = 1800.0,
+    baselines: bool = True,
     network: Network | None = None,
     learning: Learning | None = None,
     run: Run | None = None,
@@ -400,6 +409,7 @@ def sancus(
     on_epoch: Callable[[dict[str, Any]], object] | None = None,
     callbacks: Sequence[Any] | None = None,
     timeout: float = 1800.0,
+    baselines: bool = True,
     network: Network | None = None,
     learning: Learning | None = None,
     run: Run | None = None,
@@ -500,6 +510,7 @@ def edges(
     callbacks: Sequence[Any] | None = None,
     workers: int | None = None,
     timeout: float = 1800.0,
+    baselines: bool = True,
     io: RowsIo | None = None,
     cache: float | str | None = None,
     cache_by: CacheCriterion = "access",
@@ -606,6 +617,7 @@ def nodes(
     callbacks: Sequence[Any] | None = None,
     workers: int | None = None,
     timeout: float = 1800.0,
+    baselines: bool = True,
     scores: Literal["exact", "sampled", "none"] = "exact",
     sampling: Literal["uniform", "labor"] = "uniform",
     io: RowsIo | None = None,

@@ -316,7 +316,7 @@ def _for_methods(
     taken = {method: set(full_signature(function).parameters) for method, function in functions.items()}
     if useless := sorted(set(training) - set().union(*taken.values())):
         raise ParameterError(f"{useless[0]}: no method takes this parameter ({', '.join(functions)})")
-    given = {"batch_size": BATCH, **training}
+    given = {"batch_size": BATCH, "baselines": False, **training}  # no column is of them
     return {
         method: {name: value for name, value in given.items() if name in names}
         for method, names in taken.items()

@@ -18,7 +18,7 @@ from .. import _core
 from ..core.inputs import known_of
 from ..core.parameters import shown
 from ..errors import GraphFormatError, ParameterError, arg, code
-from ..graphs.graph_directory import EmbeddedColumn, embedded_in
+from ..graphs.graph_directory import Embedded, EmbeddedColumn, embedded_in
 from ..partitions.part_files import MANIFEST
 from ..partitions.partition import Partition, PartitionSource, VertexPartition, directory_of
 from ..partitions.parts import EdgePartData, PartData, VertexPartData
@@ -84,6 +84,8 @@ class AnyDataset(ABC, Generic[AnyPart]):
     of: ClassVar[str]
     refusal: ClassVar[str]
     """The end of the message that refuses the other type of partition."""
+    propagates: ClassVar = True
+    """Whether its items are vertices, whose labels can be propagated over edges."""
 
     def __init__(self, source: PartitionSource, target: str | None = None) -> None:
         self.path = directory_of(source)
@@ -210,6 +212,20 @@ class AnyDataset(ABC, Generic[AnyPart]):
     def labels(self, part: AnyPart) -> Tensor:
         """Return the labels of the inner vertices, as the task's losses take them."""
         return self.task.targets(torch.from_numpy(np.array(self.labelled(part).labels)))
+
+    def ids_of(self, part: AnyPart, places: Ids) -> Ids:
+        """Return the ids of items with labels, given their places in a part."""
+        return np.asarray(part.vertices[places], np.int64)
+
+    def inputs_of(self, part: AnyPart, places: Ids) -> npt.NDArray[np.float32] | None:
+        """Return the features of items with labels, given their places in a part. None: they have none."""
+        rows = self.labelled(part)
+        return None if rows.stored_features is None else np.asarray(rows.features_of(places), np.float32)
+
+    @property
+    def codes(self) -> Embedded:
+        """The columns of these features that hold codes of categories."""
+        return self.task.categories.get(self.target, {})
 
     def splits(self, part: AnyPart) -> dict[str, Tensor]:
         """Return the local ids of the part's own labelled vertices of each split, int64, ascending."""
@@ -391,6 +407,14 @@ class Dataset(AnyDataset[VertexPartData]):
         """The in-edges of all vertices, mapped."""
         return self.partition._topology
 
+    def ids_of(self, part: VertexPartData, places: Ids) -> Ids:
+        """Return the ids of vertices of the target."""
+        return np.asarray(self.labelled(part).inner[places], np.int64)
+
+    def rows_of(self, part: VertexPartData, places: Ids) -> Ids:
+        """Return the rows of vertices of the target in the topology."""
+        return places + (int(self.topology.starts[part.index]) + self.labelled(part).first_inner)
+
     def own(self, part: VertexPartData) -> npt.NDArray[np.bool_]:
         """Return a mask of all inner vertices of the target."""
         return np.ones(self.labelled(part).num_inner, bool)
@@ -526,6 +550,16 @@ class EdgeDataset(AnyDataset[EdgePartData]):
             "`fastpart partition GRAPH --of edges -o DIR`",
         )
     )
+
+    @cached_property
+    def topology(self) -> _core.Topology:
+        """The in-edges of all vertices, in memory as one part. The row of a vertex is its id."""
+        indptr, sources, _ = self._rows()
+        return _core.Topology.in_memory(np.arange(len(indptr) - 1), indptr, sources.astype(np.int32))
+
+    def rows_of(self, part: EdgePartData, places: Ids) -> Ids:
+        """Return the rows of vertices in the topology."""
+        return self.ids_of(part, places)
 
     def own(self, part: EdgePartData) -> npt.NDArray[np.bool_]:
         """Return the mask of the vertices whose root is in the part."""

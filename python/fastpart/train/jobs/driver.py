@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from ... import _core
@@ -22,6 +24,7 @@ from ..models.scores import Task, task_of
 from ..options import OnEpoch, TrainOptions
 from ..ranks import is_first, torch_settings
 from ..registry import Method
+from ..runs.baselines import baselines_of
 from ..runs.beginning import begin
 from ..runs.history import History
 from ..runs.identity import data_of, must_agree
@@ -162,7 +165,10 @@ class Driver(ABC):
             free_bytes, copies = self._state_memory(launch)
             self.begin(launch)
             with launch.folder.kept():
-                return self.finished(launch, self._run(launch, free_bytes, copies))
+                start = time.perf_counter()
+                trained = self._run(launch, free_bytes, copies)
+                trained = self._with_baselines(launch, trained, time.perf_counter() - start)
+                return self.finished(launch, trained)
 
     def fit(self) -> None:
         """Lower the number of workers until their memory fits the limit, unless the user or a launcher decides it."""
@@ -235,6 +241,16 @@ class Driver(ABC):
         if is_first():
             undefined.end(trained.summary)
         return trained
+
+    def _with_baselines(self, launch: Launch, trained: TrainedModel, seconds: float) -> TrainedModel:
+        """Return the result with the baselines in its summary, also in the folder."""
+        if not self.options.baselines or "baselines" in self.method.without:
+            return trained
+        summary = trained.summary
+        found = launch.once(lambda: baselines_of(self.source, self.options, summary, launch.scratch, seconds))
+        summary = {**summary, "baselines": found}
+        launch.once(lambda: launch.folder.update(summary=summary))
+        return replace(trained, summary=summary)
 
     def _threads(self, launch: Launch) -> int:
         threads = self.options.threads

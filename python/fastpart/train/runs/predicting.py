@@ -1,4 +1,4 @@
-"""The classes, logits or embeddings of every vertex, from a trained network, from whole neighbourhoods."""
+"""Classes, probabilities, logits or embeddings of every vertex, by a trained network over whole neighbourhoods."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from ...core import parameters
 from ...core.options import RunOptions
 from ...core.outputs import folder_beside
 from ...core.pairs import among
@@ -31,10 +30,7 @@ from ..memory import Need, evaluation, fitting, full_batch, graph_bytes, left_by
 from ..models import Network, TypedNetwork, takes_edge_attr
 from ..models.categories import match_categories
 from ..models.scores import Task
-from ..options import Options
-
-Predicted = Literal["classes", "logits", "embeddings"]
-PREDICTED: tuple[Predicted, ...] = get_args(Predicted)
+from ..options import Options, Predicted
 
 UNKNOWN = 255
 """In place of 0 and 1 in a row of classes that does not follow from its logits."""
@@ -50,14 +46,13 @@ def predictions(
     task: Task,
     options: Options,
     source: PartitionSource,
-    outputs: Predicted,
+    what: Predicted,
     target: Path | None,
     run: RunOptions,
     vertices: Any = None,
     learned: Mapping[str, npt.NDArray[Any]] | None = None,
 ) -> npt.NDArray[Any]:
     """Return one row for each vertex of a partition directory, or for some. See :meth:`.TrainedModel.predict`."""
-    parameters.choice("outputs", outputs, PREDICTED)
     dataset = _dataset(source, task)
     match_categories(network, task, dataset.task, dataset.path)
     of_edges = dataset.task.edge_features
@@ -68,23 +63,21 @@ def predictions(
             f"{task.edge_features}"
         )
     layers = options.layers
-    if outputs == "embeddings":
+    if what == "embeddings":
         layers -= 1
         if not isinstance(network, Network | TypedNetwork) or not layers:
             raise ParameterError(
-                "outputs: 'embeddings' are the outputs of the last hidden layer, which only a "
+                "what: 'embeddings' are the outputs of the last hidden layer, which only a "
                 "fastpart.train.models.Network of two layers or more has"
             )
     chosen = Chosen.of(vertices, dataset.targets)
-    free = left_by(_needs(dataset, options, outputs, target, chosen.count), run)
+    free = left_by(_needs(dataset, options, what, target, chosen.count), run)
     with scratch(target, run.tmp_dir) as (folder, layers_in):
         rows = OutputRows(chosen, None if target is None else folder / target.name)
         found = _outputs(dataset, network, options, layers, free, layers_in, chosen, learned)
         for ids, values in reported(found, chosen.count, run):
-            defined = values.isfinite().all(1) if outputs == "embeddings" else task.defined(values)
-            rows.put(
-                ids, answers_of(values, defined, task) if outputs == "classes" else values.numpy(), defined
-            )
+            defined = values.isfinite().all(1) if what == "embeddings" else task.defined(values)
+            rows.put(ids, rows_of(what, values, defined, task), defined)
         return rows.moved(target)
 
 
@@ -160,14 +153,12 @@ class Chosen:
 
 
 def _needs(
-    dataset: AnyDataset[Any], options: Options, outputs: Predicted, target: Path | None, count: int
+    dataset: AnyDataset[Any], options: Options, what: Predicted, target: Path | None, count: int
 ) -> list[Need]:
     """Return what predicting takes beside the process."""
     (n, edges), task = size_of(dataset), dataset.task
     numbers = (
-        2
-        if outputs == "classes" and not task.multilabel
-        else max(task.classes, options.hidden * options.heads)
+        2 if what == "classes" and not task.multilabel else max(task.classes, options.hidden * options.heads)
     )
     rows = Need("the result", 0 if target else 4 * numbers * count, "out=, a file")
     if isinstance(dataset, Dataset):
@@ -271,6 +262,16 @@ def learned_of(
         return np.asarray(learned[name][dataset.types[name][part].inner - vertices[name].start])
 
     return of_part
+
+
+def rows_of(what: Predicted, outputs: Tensor, defined: Tensor, task: Task) -> npt.NDArray[Any]:
+    """Return what a user asks for, given outputs and a mask of those that say something."""
+    if what == "classes":
+        return answers_of(outputs, defined, task)
+    if what == "probabilities":
+        found = outputs.sigmoid() if task.multilabel else outputs.softmax(1)
+        return found.masked_fill(~defined.unsqueeze(1), torch.nan).numpy()
+    return outputs.numpy()
 
 
 def answers_of(logits: Tensor, defined: Tensor, task: Task) -> npt.NDArray[Any]:

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack, get_args, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -36,11 +36,12 @@ from ...store.restoring import restore as write_restored
 from ..learned_rows import EMBEDDINGS, written
 from ..models import build
 from ..models.scores import Task
-from ..options import GRAPH, PARTS, RUN, Options
+from ..options import GRAPH, PARTS, RUN, Options, Predicted
 from ..ranks import torch_threads
 from ..registry import of
+from .baselines import told
 from .history import History
-from .predicting import PREDICTED, Predicted, answers_of, predictions, scratch
+from .predicting import answers_of, predictions, scratch
 from .run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 COMPUTING = ("compute", "aggregation", "dense")
 """The steps of an epoch in which a worker computes."""
 
-_COLUMNS: Mapping[Predicted, str] = {"classes": "class", "logits": "logits", "embeddings": "embedding"}
+_COLUMNS: Mapping[str, str] = {"classes": "class", "logits": "logits", "embeddings": "embedding"}
 """Names of the columns of tables."""
 
 Outputs = npt.NDArray[np.int64] | npt.NDArray[np.uint8] | npt.NDArray[np.float32]
@@ -117,7 +118,7 @@ class TrainedModel(Tabular):
     learned: Mapping[str, npt.NDArray[Any]] | None = None
     _held: HeldFolder | None = field(default=None, repr=False, compare=False)
 
-    _predicted: ClassVar[tuple[Predicted, ...]] = PREDICTED
+    _predicted: ClassVar[tuple[Predicted, ...]] = get_args(Predicted)
     """Outputs that it can predict. The first one is the default."""
 
     _of: ClassVar[Literal["vertices", "edges"]] = "vertices"
@@ -246,7 +247,7 @@ class TrainedModel(Tabular):
         self,
         source: PartitionSource,
         *,
-        outputs: Literal["logits", "embeddings"],
+        what: Literal["probabilities", "logits", "embeddings"],
         out: StrPath | None = None,
         vertices: npt.ArrayLike | None = None,
         edges: npt.ArrayLike | None = None,
@@ -258,7 +259,7 @@ class TrainedModel(Tabular):
         self,
         source: PartitionSource,
         *,
-        outputs: Predicted | None = None,
+        what: Predicted | None = None,
         out: StrPath | None = None,
         vertices: npt.ArrayLike | None = None,
         edges: npt.ArrayLike | None = None,
@@ -270,7 +271,7 @@ class TrainedModel(Tabular):
         self,
         source: PartitionSource,
         *,
-        outputs: Predicted | None = None,
+        what: Predicted | None = None,
         out: None = None,
         vertices: None = None,
         edges: None = None,
@@ -282,7 +283,7 @@ class TrainedModel(Tabular):
         self,
         source: PartitionSource,
         *,
-        outputs: Predicted | None = None,
+        what: Predicted | None = None,
         out: StrPath,
         vertices: None = None,
         edges: None = None,
@@ -294,14 +295,14 @@ class TrainedModel(Tabular):
         self,
         source: PartitionSource,
         *,
-        outputs: Predicted | None = None,
+        what: Predicted | None = None,
         out: StrPath | None = None,
         vertices: npt.ArrayLike | None = None,
         edges: npt.ArrayLike | None = None,
         restore: StrPath | Graph | None = None,
         **options: Unpack[CallOptions],
     ) -> Outputs | pl.DataFrame | Path:
-        """Return the classes, logits or embeddings of every vertex, or of some, from whole neighbourhoods.
+        """Return classes, probabilities, logits or embeddings of every vertex, or of some, from whole neighbourhoods.
 
         Over a partition of the vertices, it is computed layer by layer. Then edges and features stay in files, and so
         do hidden layers and, with ``out``, the result: graphs may be larger than memory.
@@ -312,13 +313,15 @@ class TrainedModel(Tabular):
             A partition directory with ``graph=``, ``features=``, ``labels=`` and ``splits=``, of the graph that the
             model was trained on or of another with the same features. A link predictor needs ``edge_splits=``, and
             learned rows need the graph that they were learned on.
-        outputs : {"classes", "logits", "embeddings"}, optional
+        what : {"classes", "probabilities", "logits", "embeddings"}, optional
             ``"classes"``: the class with the largest logit, int64 of shape (n,), or for multi-label tasks 1 for each
             class above 0, uint8 of shape (n, classes). In a regression the prediction, float32 of shape (n,) or
-            (n, width). ``"logits"``: float32 of shape (n, classes). ``"embeddings"``: the outputs of the last hidden
-            layer, float32 of shape (n, width). Link predictors have embeddings only: the outputs of the last layer, or
-            the learned rows. Default: "classes", of link predictors "embeddings". Where outputs are NaN or infinite, as
-            from such features, a warning says so. The class is then -1, and 255 in rows of several classes.
+            (n, width). ``"probabilities"``: float32 of shape (n, classes), in multi-label tasks of each class by
+            itself. A regression has none. ``"logits"``: float32 of shape (n, classes). ``"embeddings"``: the outputs of
+            the last hidden layer, float32 of shape (n, width). Link predictors have embeddings only: the outputs of the
+            last layer, or the learned rows. Default: "classes", of link predictors "embeddings". Where outputs are NaN
+            or infinite, as from such features, a warning says so. The class is then -1, and 255 in rows of several
+            classes, and probabilities are NaN.
         out : path, optional
             A ``.npy`` file. It appears as a whole.
         vertices : array, optional
@@ -338,13 +341,13 @@ class TrainedModel(Tabular):
             Row v belongs to vertex v of the graph, or row i to ``vertices[i]``. Over a typed graph there is a row for
             each vertex of the target, in their order. Mapped read-only if ``out`` is given. With ``restore`` the table,
             or ``out``. The columns are ``id`` (of a model of edges ``source`` and ``target``), and ``class`` (with the
-            text of the class in ``label`` if the tables had text), ``prediction`` of a regression, ``logits`` or
-            ``embedding``.
+            text of the class in ``label`` if the tables had text), ``prediction`` of a regression,
+            ``probability_CLASS`` of each class, by its text or its number, ``logits``, or ``embedding``.
 
         Raises
         ------
         ParameterError
-            An unknown ``outputs`` or suffix, a directory with other features, or embeddings of a model without layers.
+            An unknown ``what`` or suffix, a directory with other features, or embeddings of a model without layers.
         MemoryBudgetError
             The memory limit does not hold it, as a single vertex with all its hops for a model without layers.
 
@@ -363,8 +366,12 @@ class TrainedModel(Tabular):
         >>> fp.train.full(folder, epochs=20).predict(folder, vertices=[11, 2])
         array([1, 0])
         """
-        wanted = self._predicted[0] if outputs is None else outputs
-        parameters.choice("outputs", wanted, self._predicted)
+        wanted = self._predicted[0] if what is None else what
+        parameters.choice("what", wanted, self._predicted)
+        if wanted == "probabilities" and self.task.regression:
+            raise ParameterError(
+                f"what: a regression has no probabilities. Its numbers are {arg('what', 'classes')}, the default"
+            )
         given = {"vertices": vertices, "edges": edges}
         chosen, others = given.pop(self._of), given
         for name, values in others.items():
@@ -384,7 +391,7 @@ class TrainedModel(Tabular):
         of = self._restored(directory)
         with owning(out=target), torch_threads(run.threads), scratch(target, run.tmp_dir) as (folder, _):
             rows = self._outputs(source, wanted, folder / "rows.npy", run)
-            column = "prediction" if wanted == "classes" and self.task.regression else _COLUMNS[wanted]
+            column = self._columns(wanted, directory, **of)
             return write_restored(rows, target, graph=directory.path, column=column, **of)
 
     @with_options
@@ -426,7 +433,7 @@ class TrainedModel(Tabular):
         rows = range(int((partition.manifest or {})["n"]))
         if target and isinstance(partition, VertexPartition):
             rows = range_of_type(partition, target)
-        columns = self._columns(self.predict(partition, outputs=self._basis, **options))
+        columns = self._frame_columns(self.predict(partition, what=self._basis, **options))
         if graph is None and self.folder is not None and (self.folder / GRAPH).exists():
             graph = self.folder / GRAPH
         if graph is not None and columns.keys() == {"class", "probability"}:
@@ -441,7 +448,7 @@ class TrainedModel(Tabular):
         """The outputs that tables are made of."""
         return "logits" if "logits" in self._predicted else "embeddings"
 
-    def _columns(self, outputs: npt.NDArray[Any]) -> dict[str, Any]:
+    def _frame_columns(self, outputs: npt.NDArray[Any]) -> dict[str, Any]:
         """Return the columns of a table, given the outputs of all vertices."""
         if self._basis == "embeddings":
             return {"embedding": outputs}
@@ -458,6 +465,24 @@ class TrainedModel(Tabular):
         noted = Path(self._may_change["source"])
         beside = noted if self.out is None else self.out.parent / noted.name
         return beside if not noted.exists() and beside.exists() else noted
+
+    def _columns(
+        self,
+        what: Predicted,
+        directory: GraphDirectory,
+        of_type: str | None = None,
+        of_relation: str | None = None,
+    ) -> str | list[str]:
+        """Return the name of the column of a table, or those of the columns of probabilities."""
+        if what != "probabilities":
+            return "prediction" if what == "classes" and self.task.regression else _COLUMNS[what]
+        texts = (
+            directory.labels(of_type or next(iter(directory.types)))
+            if of_relation is None
+            else directory.labels_of_relation(of_relation)
+        )
+        known = dict(enumerate(texts or ()))
+        return [f"probability_{known.get(number, number)}" for number in range(self.task.classes)]
 
     def _restored(self, directory: GraphDirectory) -> dict[str, Any]:
         """Return which type or relation of a graph directory predictions are of."""
@@ -479,7 +504,7 @@ class TrainedModel(Tabular):
     def _outputs(
         self,
         source: PartitionSource,
-        outputs: Predicted,
+        what: Predicted,
         target: Path | None,
         run: RunOptions,
         vertices: Any = None,
@@ -487,7 +512,7 @@ class TrainedModel(Tabular):
         """Return the outputs, or a map of the file with them."""
         network = self.network()
         return predictions(
-            network, self.task, self.options, source, outputs, target, run, vertices, self.learned
+            network, self.task, self.options, source, what, target, run, vertices, self.learned
         )
 
     def __str__(self) -> str:
@@ -521,17 +546,15 @@ class TrainedModel(Tabular):
         return plot_history(self.history, self.summary["best_epoch"], out)
 
     def _repr_html_(self) -> str:
-        known = {
-            name: each for name, each in self.summary.items() if each is not None and name != "per_worker"
-        }
-        said = {name: _shown(each) if isinstance(each, dict) else each for name, each in known.items()}
-        return facts(type(self).__name__, said | ({"folder": self.folder} if self.folder else {}))
+        named = _summary_of(self) | ({"folder": str(self.folder)} if self.folder else {})
+        return facts(f"{type(self).__name__} by {self.method}", named)
 
     def __repr__(self) -> str:
         summary = self.summary
+        said = (summary.get("baselines") or {}).get("verdict")
         return (
             f"<TrainedModel by {self.method}: {summary['epochs']} epochs, the best {summary['best_epoch']}, "
-            f"{test_of(summary, 'rmse' if 'test_rmse' in summary else 'accuracy')}>"
+            f"{test_of(summary, 'rmse' if 'test_rmse' in summary else 'accuracy')}{f'; {said}' if said else ''}>"
         )
 
 
@@ -582,11 +605,18 @@ def result_of(trained: TrainedModel) -> str:
     """Return the rows of the workers of a training, if there are any, and its summary, as text."""
     from ...report.text import table
 
-    known = {name: value for name, value in trained.summary.items() if value is not None}
-    known.pop("per_worker", None)
-    lines = [f"{name:18} {_shown(value)}" for name, value in known.items()]
+    lines = [f"{name:18} {value}" for name, value in _summary_of(trained).items()]
     workers = [] if trained.workers is None else [table(trained.workers), ""]
     return "\n".join([*workers, *lines])
+
+
+def _summary_of(trained: TrainedModel) -> dict[str, str]:
+    """Return the summary of a training as text, without what has a table of its own."""
+    known = {name: value for name, value in trained.summary.items() if value is not None}
+    known.pop("per_worker", None)
+    if "baselines" in known:
+        known["baselines"] = told(trained.task, trained.summary)
+    return {name: _shown(value) for name, value in known.items()}
 
 
 def _shown(value: Any) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import socket
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Address
 from pathlib import Path
 
@@ -32,6 +33,7 @@ from ...method_options import DistDGLOptions
 from ...models import NEIGHBOUR, sampling_of
 from ...plugged import import_dgl
 from ...registry import Method
+from ...runs.baselines import baselines_of
 from ...runs.beginning import begin
 from ...runs.history import History
 from ...runs.identity import must_agree
@@ -251,9 +253,15 @@ class Driver:
                 plan.start(group, history, resume)
                 undefined = Undefined(dataset, options.model)
                 report = watched(undefined.watched(options.report), None, remedy_of(dataset))
+                start = time.perf_counter()
                 trained = follow(group, history, report)
                 undefined.end(trained.summary)
-                return trained
+                if dataset is None or not options.baselines:  # an earlier export tells of no vertices here
+                    return trained
+                seconds = time.perf_counter() - start
+                found = baselines_of(dataset, options, trained.summary, group.folder, seconds)
+                folder.update(summary={**trained.summary, "baselines": found})
+                return replace(trained, summary={**trained.summary, "baselines": found})
 
     def _machines(self, graph: Export, group: Supervisor) -> Machines:
         if self._options.ip_config is None:

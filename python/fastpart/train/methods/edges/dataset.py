@@ -15,11 +15,13 @@ from torch import Tensor
 
 from ....core.inputs import EDGE_LABEL_SPLITS, EDGE_LABELS
 from ....core.parameters import shown
+from ....graphs.graph_directory import Embedded
 from ....partitions.part_rows import RelationData
 from ....partitions.parts import VertexPartData
+from ....partitions.seeds import owner_of
 from ....partitions.stored_graph import refuse_without_edges
-from ....partitions.types import edge_types, key_of, rows_of_relation
-from ...data import saving, the_only
+from ....partitions.types import edge_types, key_of, of_type, rows_of_relation
+from ...data import saving, the_only, width_of
 from ...models.scores import Task
 from ..links.dataset import RelationDataset
 
@@ -144,6 +146,47 @@ class LabelledEdges(RelationDataset):
     def labelled(self, part: VertexPartData) -> Records:
         """Return the records of a part."""
         return Records(rows_of_relation(part, self.records.name), int(self.manifest["m"]))
+
+    def ids_of(self, part: VertexPartData, places: Ids) -> Ids:
+        """Return the numbers of records in their relation."""
+        return self.labelled(part).ids[places]
+
+    def inputs_of(self, part: VertexPartData, places: Ids) -> npt.NDArray[np.float32] | None:
+        """Return the features of both ends of records, and those of the records, beside each other."""
+        records = self.labelled(part)
+        ends = records.ends(records.places[places])
+        rows = [
+            self._features_of(name, ids)
+            for name, ids in zip(self.key[::2], np.ascontiguousarray(ends.T), strict=True)
+        ]
+        attributes = attributes_of(records.of, records.places[places])
+        known = [
+            *(each for each in rows if each is not None),
+            *([] if attributes is None else [attributes.numpy()]),
+        ]
+        return np.concatenate(known, axis=1) if known else None
+
+    def _features_of(self, name: str, ids: Ids) -> npt.NDArray[np.float32] | None:
+        """Return the features of vertices of a type, if it has some. Codes of categories are left out."""
+        parts, starts = of_type(self.partition, name), self.topology.starts
+        if parts[0].stored_features is None:
+            return None
+        numbers = np.delete(
+            np.arange(width_of((parts[0].row_type("features") or (0, ()))[1])),
+            [each.place for each in self.task.categories.get(name, {}).values()],
+        )
+        found, rows = np.empty((len(ids), len(numbers)), np.float32), self.topology.rows_of(ids)
+        owners = owner_of(rows, starts)
+        for owner in np.flatnonzero(np.bincount(owners, minlength=1)).tolist():
+            those, of = np.flatnonzero(owners == owner), parts[owner]
+            local = (rows[those].astype(np.int64) - (int(starts[owner]) + of.first_inner)).astype(np.int32)
+            found[those] = of.features_of(local)[:, numbers]
+        return found
+
+    @property
+    def codes(self) -> Embedded:
+        """Nothing: codes are left out."""
+        return {}
 
     @cached_property
     def supervision(self) -> Supervision:

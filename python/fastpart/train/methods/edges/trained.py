@@ -26,16 +26,15 @@ from ...memory import Need, evaluation, fitting, left_by
 from ...models import build
 from ...models.categories import match_categories
 from ...models.scores import Task, TypedTask
-from ...options import Options
+from ...options import Options, Predicted
 from ...runs.predicting import (
     Chosen,
     OutputRows,
-    Predicted,
-    answers_of,
     learned_of,
     refuse_other_types,
     refuse_without_types,
     reported,
+    rows_of,
     scratch,
 )
 from ...runs.trained import TrainedModel
@@ -190,7 +189,7 @@ class TrainedEdges(TrainedModel):
 
     relation: EdgeKey = ONLY_RELATION
 
-    _predicted: ClassVar[tuple[Predicted, ...]] = ("classes", "logits")
+    _predicted: ClassVar[tuple[Predicted, ...]] = ("classes", "probabilities", "logits")
     _of: ClassVar = "edges"
 
     @property
@@ -206,7 +205,7 @@ class TrainedEdges(TrainedModel):
     def _outputs(
         self,
         source: PartitionSource,
-        outputs: Predicted,
+        what: Predicted,
         target: Path | None,
         run: RunOptions,
         wanted: Any = None,
@@ -218,7 +217,7 @@ class TrainedEdges(TrainedModel):
         match_categories(network, self.task, dataset.task, dataset.path)
         parts, task = dataset.partition.parts, self.task
         chosen = Chosen.of(wanted, range(dataset.records.m), "edges")
-        numbers = 2 if outputs == "classes" and not task.multilabel else task.classes
+        numbers = 2 if what == "classes" and not task.multilabel else task.classes
         records = 24 * dataset.records.m
         result = Need("the result", 0 if target else 4 * numbers * chosen.count, "out=, a file")
         needed = [*evaluation(dataset, self.options, 1), Need("places of records", records), result]
@@ -234,8 +233,7 @@ class TrainedEdges(TrainedModel):
             wanted_ids = [each[chosen.mask(each)] for each in ids]
             for part, block, logits in reported(found.of_records(network, records_of), chosen.count, run):
                 defined = task.defined(logits)
-                answers = answers_of(logits, defined, task) if outputs == "classes" else logits.numpy()
-                rows.put(wanted_ids[part][block], answers, defined)
+                rows.put(wanted_ids[part][block], rows_of(what, logits, defined, task), defined)
             return rows.moved(target)
 
     def _refuse_other(self, dataset: LabelledEdges) -> None:

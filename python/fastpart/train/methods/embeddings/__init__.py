@@ -24,6 +24,7 @@ METHOD = Method(
         "target": "",
         "model": "pass encoder, or leave it out",
         "plan": "a plan is of batches of vertices",
+        "baselines": "its scores are ranks of vertices, which a class or a mean does not give",
         "loss": "pass objective",
         "metrics": "its scores are MRR and Hits@k",
         "labels": "facts are edges, which edge_splits deals out",

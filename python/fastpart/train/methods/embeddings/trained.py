@@ -20,7 +20,7 @@ from ....errors import ParameterError
 from ....partitions.partition import PartitionSource
 from ....partitions.seeds import vertex_ids
 from ...method_options import DecoderName
-from ...runs.predicting import Predicted
+from ...options import Predicted
 from ...runs.trained import TrainedModel, kept_rows, test_of
 from ..links.dataset import ENDS
 from ..links.decoders import RelationNetwork, relation_network
@@ -91,7 +91,7 @@ class TrainedEmbeddings(TrainedModel):
     def _outputs(
         self,
         source: PartitionSource,
-        outputs: Predicted,
+        what: Predicted,
         target: Path | None,
         run: RunOptions,
         vertices: Any = None,

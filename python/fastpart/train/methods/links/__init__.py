@@ -24,6 +24,7 @@ METHOD = Method(
         "target": "",
         "metrics": "its scores are MRR, Hits@k and AUC",
         "plan": "a plan is of batches of vertices",
+        "baselines": "its scores are ranks of vertices, which a class or a mean does not give",
     },
     compared=False,
 )

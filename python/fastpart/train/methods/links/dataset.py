@@ -34,6 +34,8 @@ ENDS = ("source", "target")
 class RelationDataset(Dataset):
     """A partition of the vertices whose relations are known by name. A graph without types has one, number 0."""
 
+    propagates = False
+
     @cached_property
     def typed(self) -> TypedRanges | None:
         """The types and relations. None: there are none."""

@@ -22,10 +22,10 @@ from ...memory import Need, evaluation, fitting, left_by
 from ...method_options import PairDecoderName
 from ...models.categories import match_categories
 from ...models.scores import TypedTask
+from ...options import Predicted
 from ...runs.predicting import (
     Chosen,
     OutputRows,
-    Predicted,
     learned_of,
     refuse_other_types,
     reported,
@@ -77,7 +77,7 @@ class TrainedLinks(TrainedModel):
     def _outputs(
         self,
         source: PartitionSource,
-        outputs: Predicted,
+        what: Predicted,
         target: Path | None,
         run: RunOptions,
         vertices: Any = None,
