@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -48,12 +49,12 @@ def _forked() -> None:
 after_fork(_forked)
 
 
-class Tabular:
+class Tabular(ABC):
     """The base of results that are tables."""
 
+    @abstractmethod
     def to_frame(self) -> pl.DataFrame:
         """Return the result as a frame of Polars."""
-        raise NotImplementedError
 
     def to_pandas(self) -> Any:
         """Return what :meth:`to_frame` returns as a frame of pandas. It needs pandas, and no pyarrow."""
