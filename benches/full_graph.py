@@ -28,7 +28,7 @@ from training import ROOT, load, verdict
 import fastpart as fp
 from fastpart.report.text import table
 from fastpart.train import TrainedModel
-from fastpart.train.data import EdgeDataset
+from fastpart.train.data.dataset import EdgeDataset
 
 OUT = ROOT / "target" / "full_graph.parquet"
 

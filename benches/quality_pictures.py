@@ -15,7 +15,7 @@ import polars as pl
 from matplotlib.colors import LinearSegmentedColormap, LogNorm
 
 from fastpart.report.figures import LIGHT, Figure, plotted
-from fastpart.report.look import DARK, number
+from fastpart.report.text import DARK, number
 
 PEERS = {
     "heistream": "HeiStream",

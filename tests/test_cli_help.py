@@ -11,7 +11,7 @@ import pytest
 
 import fastpart as fp
 from fastpart.cli import main
-from fastpart.cli.signatures import FUNCTIONS
+from fastpart.cli.call import FUNCTIONS
 from fastpart.cli.verbs import _VERBS, GROUPS
 from fastpart.core.calls import full_signature
 from fastpart.machines.tasks import work

@@ -19,7 +19,7 @@ from fastpart.measures.compare.entries import BUILT_IN
 from fastpart.measures.compare.outcomes import Outcome
 from fastpart.measures.compare.peers import PEERS
 from fastpart.measures.compare.provenance import PAPERS, bibtex_of
-from fastpart.report.look import SHAPES, marks_of
+from fastpart.report.text import SHAPES, marks_of
 
 GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "comparing.md"
 RANDOM = np.random.default_rng(1)

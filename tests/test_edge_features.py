@@ -14,7 +14,7 @@ from fastpart.core.options import RunOptions  # noqa: E402
 from fastpart.loading import Sample  # noqa: E402
 from fastpart.loading.row_files import cached_edge_rows_of  # noqa: E402
 from fastpart.measures.accesses import Epoch  # noqa: E402
-from fastpart.train.data import Dataset  # noqa: E402
+from fastpart.train.data.dataset import Dataset  # noqa: E402
 from fastpart.train.graphs.rows import Rows  # noqa: E402
 from fastpart.train.inference.inference import Inference  # noqa: E402
 from fastpart.train.methods.sdt import sizing  # noqa: E402

@@ -167,13 +167,13 @@ VERBS = {
         "ingest schema.yaml -o out",
         ".out.ingest",
         "graph/edges.bin",
-        "fastpart.graphs.ingest.stages.finishing.finish",
+        "fastpart.graphs.ingest.stages.attributes.finish",
     ),
     "restart": Verb(
         "ingest schema.yaml -o out --restart",
         ".out.ingest",
         "journal.jsonl",
-        "fastpart.graphs.ingest.stages.finishing.finish",
+        "fastpart.graphs.ingest.stages.attributes.finish",
     ),
     "graph": Verb("ingest schema.yaml -o out", "out", "graph.json"),
     "partial": Verb(

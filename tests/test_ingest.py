@@ -14,7 +14,7 @@ import fastpart as fp
 from fastpart.core.pairs import mixed
 from fastpart.graphs import graph_directory
 from fastpart.graphs.ingest import ingest
-from fastpart.graphs.ingest.stages import finishing
+from fastpart.graphs.ingest.stages import attributes
 from ingest_tables import oracle, pairs_of, plain, small, write
 from soaked import examples
 
@@ -329,8 +329,8 @@ def test_nulls_are_dropped_alike_in_all_formats(tmp_path, suffix):
 
 @pytest.mark.parametrize("counted", [10**6, 40, 4])
 def test_repeated_records_are_counted(tmp_path, caplog, monkeypatch, counted):
-    monkeypatch.setattr(finishing, "COUNTED", counted)
-    monkeypatch.setattr(finishing, "_PAIRS", 7)
+    monkeypatch.setattr(attributes, "COUNTED", counted)
+    monkeypatch.setattr(attributes, "_PAIRS", 7)
     pairs = [(u, v) for u in range(10) for v in range(10)] + [(1, 2), (1, 2), (3, 4), (4, 3)]
     schema = plain(tmp_path, list(range(10)), pairs)
     with caplog.at_level("INFO", "fastpart"):
@@ -357,7 +357,7 @@ def test_repeated_records_with_times_are_events(tmp_path, caplog):
 
 @pytest.mark.parametrize("at_once", [1 << 26, 2])
 def test_vertices_whose_records_are_all_dropped_are_said(tmp_path, caplog, monkeypatch, at_once):
-    monkeypatch.setattr(finishing, "_VERTICES", at_once)
+    monkeypatch.setattr(attributes, "_WEIGHED", at_once)
     pairs = pl.DataFrame({"s": ["a", "z", "a", "y"], "t": ["p", "q", "p", "r"]})
     schema = {
         "vertices": {"u": {"files": pl.DataFrame({"id": ["a"]}), "id": "id"}, "v": {}},

@@ -78,7 +78,6 @@ graphs, options
 method_options, models, registry
 learning
 data
-learned_rows
 inference
 memory
 runs

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import fastpart as fp
 from fastpart.core.options import run_options
 from fastpart.measures.compare.peers import PEERS, Bench, Peer, child
-from fastpart.measures.compare.peers.limited import PeerError, run_limited
+from fastpart.measures.compare.peers.bench import PeerError, run_limited
 from fastpart.measures.compare.peers.registry import KaMinParPreset, MtKaHyParPreset
 from soaked import examples, some_of
 from strategies import edge_lists

@@ -79,6 +79,8 @@ RUST, PYTHON = Path(__file__).parents[1] / "rust", Path(fp.__file__).parent
 
 CHOSEN = {
     "__init__.py",  # some are at the top
+    "algorithms.py",  # the names, for type checkers
+    "measures/compare/provenance.py",  # the papers that they are from
     "partitions/partitioners/choice.py",  # what `partition` chooses from
     "train/comparing.py",  # what trainings are compared over
     "train/methods/sdt/sizing.py",

@@ -6,9 +6,9 @@ from xml.etree import ElementTree
 import polars as pl
 import pytest
 
+from fastpart.report.comparisons import panels_of, plot_history
 from fastpart.report.figures import figure_of
 from fastpart.report.pages import write_training
-from fastpart.report.trainings import panels_of, plot_history
 
 ROWS = [
     ("distgnn", "hdrf", 4, 0.75, 0.5, 0.25, 3 << 20, 3 << 20),

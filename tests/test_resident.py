@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 
 from fastpart.loading.cached_rows import most_accessed_rows  # noqa: E402
 from fastpart.measures.accesses import Epoch  # noqa: E402
-from fastpart.train.data import Dataset  # noqa: E402
+from fastpart.train.data.dataset import Dataset  # noqa: E402
 from fastpart.train.method_options import SampledOptions  # noqa: E402
 from fastpart.train.methods.sampled.steps import Neighbours  # noqa: E402
 from loaded import stored  # noqa: E402

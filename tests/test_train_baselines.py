@@ -14,7 +14,7 @@ from typed_training import typed_parts
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.data import open_dataset  # noqa: E402
+from fastpart.train.data.dataset import open_dataset  # noqa: E402
 from fastpart.train.options import TrainOptions  # noqa: E402
 from fastpart.train.runs import baselines  # noqa: E402
 from fastpart.train.runs.baselines import Adam, Deadline, Items, verdict  # noqa: E402

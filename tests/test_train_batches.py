@@ -10,7 +10,7 @@ from trainable import planted
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.data import Dataset  # noqa: E402
+from fastpart.train.data.dataset import Dataset  # noqa: E402
 from fastpart.train.graphs.rows import Rows  # noqa: E402
 from fastpart.train.learning import batches as module  # noqa: E402
 from fastpart.train.learning.batches import _counts, batches  # noqa: E402

@@ -24,7 +24,7 @@ def saved(folder, features, **given):
 
 
 def test_the_loss_of_guessing(tmp_path):
-    from fastpart.train.data import Dataset
+    from fastpart.train.data.dataset import Dataset
     from fastpart.train.jobs.warnings import entropy_of_classes, entropy_of_pairs
 
     assert entropy_of_pairs(1) == pytest.approx(math.log(2))
@@ -141,7 +141,7 @@ def test_columns_of_very_different_scales(tmp_path):
 
 @pytest.mark.parametrize("width", [1, 3, 2000])
 def test_words_and_other_common_features_are_not_named(tmp_path, width, recwarn):
-    from fastpart.train.data import Dataset
+    from fastpart.train.data.dataset import Dataset
     from fastpart.train.jobs.warnings import warn_of_scales
 
     random = np.random.default_rng(1)

@@ -16,7 +16,7 @@ from trainable import planted
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.data import Dataset  # noqa: E402
+from fastpart.train.data.dataset import Dataset  # noqa: E402
 from fastpart.train.inference import hops, means  # noqa: E402
 from fastpart.train.inference.inference import Inference  # noqa: E402
 from fastpart.train.inference.means import (  # noqa: E402
@@ -124,7 +124,7 @@ def test_the_way_of_fewer_bytes_is_chosen_and_said(plain, tmp_path, monkeypatch,
 PROCESS = """
 import os, sys, pathlib, torch, torch.distributed as dist
 from fastpart.train.inference.inference import Inference
-from fastpart.train.data import Dataset
+from fastpart.train.data.dataset import Dataset
 from fastpart.train.inference.means import MeansOfRows
 from test_train_columns import columns_of, network_of
 folder, scratch, rank = sys.argv[1], pathlib.Path(sys.argv[2]), int(os.environ["R"])

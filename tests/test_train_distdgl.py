@@ -79,7 +79,7 @@ def test_two_parts_learn_as_one_graph(cora, tmp_path):
 
 
 def exact(trained, folder):
-    from fastpart.train.data import Dataset
+    from fastpart.train.data.dataset import Dataset
 
     whole = Dataset(folder).whole()
     logits = trained.network()([whole.graph] * trained.options.layers, whole.features)

@@ -17,7 +17,7 @@ from thread_wire import together
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.data import EdgeDataset  # noqa: E402
+from fastpart.train.data.dataset import EdgeDataset  # noqa: E402
 from fastpart.train.graphs.neighbourhood import Neighbourhood  # noqa: E402
 from fastpart.train.method_options import DistGNNOptions  # noqa: E402
 from fastpart.train.methods.distgnn.exchange import Tools  # noqa: E402

@@ -15,7 +15,7 @@ from strategies import edge_lists
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.data import SPLITS, Dataset, EdgeDataset, open_dataset  # noqa: E402  # noqa: E402
+from fastpart.train.data.dataset import SPLITS, Dataset, EdgeDataset, open_dataset  # noqa: E402  # noqa: E402
 
 QUICK = {"hidden": 8, "threads": 1, "heads": 2, "dropout": 0.0}
 
@@ -173,7 +173,7 @@ def test_reading_needs_no_dgl(tmp_path, graph):
     folders = both(tmp_path, *graph)
     code = (
         "import sys, json; sys.modules['dgl'] = None\n"
-        "from fastpart.train.data import open_dataset\n"
+        "from fastpart.train.data.dataset import open_dataset\n"
         "made = [open_dataset(path) for path in sys.argv[1:]]\n"
         "print(json.dumps([[each.num_train, each.labels(each.partition.parts[0]).tolist()] for each in made]))"
     )

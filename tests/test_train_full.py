@@ -18,7 +18,7 @@ from trainable import planted
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.data import Dataset  # noqa: E402
+from fastpart.train.data.dataset import Dataset  # noqa: E402
 from fastpart.train.models import MODELS, GraphSAGE, import_path  # noqa: E402
 from fastpart.train.models.scores import Task, score  # noqa: E402
 from fastpart.train.runs.run_folder import load_weights  # noqa: E402

@@ -9,7 +9,7 @@ from trainable import planted
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.data import Dataset  # noqa: E402
+from fastpart.train.data.dataset import Dataset  # noqa: E402
 from fastpart.train.inference import inference as module  # noqa: E402
 from fastpart.train.inference.inference import Inference  # noqa: E402
 from fastpart.train.models import GraphSAGE, build  # noqa: E402

@@ -11,7 +11,7 @@ from thread_wire import together
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.data import EdgeDataset  # noqa: E402
+from fastpart.train.data.dataset import EdgeDataset  # noqa: E402
 from fastpart.train.graphs.kernels import Kernel  # noqa: E402
 from fastpart.train.graphs.neighbourhood import Neighbourhood, dropped  # noqa: E402
 from fastpart.train.methods.distgnn import wire as wires  # noqa: E402

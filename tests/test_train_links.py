@@ -15,13 +15,14 @@ from ranks import run_code, run_ranks
 
 torch = pytest.importorskip("torch")
 
-from fastpart.core.pairs import hashed, keys_of, mixed  # noqa: E402
-from fastpart.loading.negatives import others  # noqa: E402
-from fastpart.train.learned_rows import (  # noqa: E402
+from fastpart.train.data.dataset.learned_rows import (  # noqa: E402
     EmbeddingTable,
     SparseAdam,
     initial,
 )
+
+from fastpart.core.pairs import hashed, keys_of, mixed  # noqa: E402
+from fastpart.loading.negatives import others  # noqa: E402
 from fastpart.train.methods.links.worker import Worker  # noqa: E402
 from fastpart.train.registry import loaded, of  # noqa: E402
 

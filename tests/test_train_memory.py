@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 from armada import settings_of  # noqa: E402
 from fastpart.core.options import RunOptions  # noqa: E402
 from fastpart.train import memory  # noqa: E402
-from fastpart.train.data import Dataset  # noqa: E402
+from fastpart.train.data.dataset import Dataset  # noqa: E402
 from fastpart.train.inference import hops, inference  # noqa: E402
 from fastpart.train.inference.inference import Inference  # noqa: E402
 from fastpart.train.methods.armada import driver  # noqa: E402

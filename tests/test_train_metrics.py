@@ -76,7 +76,7 @@ def test_metrics_are_those_of_all_vertices_at_once(parts, edge_parts, tmp_path, 
     given = {**QUICK, **METHODS[method], "metrics": METRICS, "out": tmp_path / "run"}
     trained = getattr(fp.train, method)(source, **given)
     assert trained.history["val_margin"].null_count() == trained.history["val_f1"].null_count()
-    from fastpart.train.data import Dataset, EdgeDataset
+    from fastpart.train.data.dataset import Dataset, EdgeDataset
 
     whole = (EdgeDataset if method == "distgnn" else Dataset)(source).whole()
     outputs = torch.from_numpy(trained.predict(source, what="logits"))

@@ -11,7 +11,7 @@ from trainable import planted
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.data import Dataset  # noqa: E402
+from fastpart.train.data.dataset import Dataset  # noqa: E402
 from fastpart.train.graphs.rows import Rows  # noqa: E402
 from fastpart.train.learning.batches import _neighbours, batches  # noqa: E402
 from fastpart.train.learning.local_graph import LocalGraph  # noqa: E402

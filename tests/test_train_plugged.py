@@ -67,7 +67,7 @@ def plugged(loss=smoothed):
 
 def by_hand(parts, loss=smoothed, epochs=3):
     """Train in a plain loop on the whole graph in float64, and return the losses."""
-    from fastpart.train.data import Dataset
+    from fastpart.train.data.dataset import Dataset
     from fastpart.train.models import build
 
     dataset, options = Dataset(parts), Options(hidden=8, dropout=0.0)

@@ -10,7 +10,7 @@ from trainable import planted
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.data import open_dataset  # noqa: E402
+from fastpart.train.data.dataset import open_dataset  # noqa: E402
 
 QUICK = {"hidden": 8, "epochs": 5, "threads": 1}
 

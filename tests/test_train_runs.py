@@ -334,7 +334,7 @@ def test_folders_without_a_training_are_not_opened(tmp_path):
 
 
 def test_a_picture_is_drawn_only_where_asked_for(parts, run, monkeypatch):
-    monkeypatch.setattr("fastpart.report.trainings.plot_history", pytest.fail)
+    monkeypatch.setattr("fastpart.report.comparisons.plot_history", pytest.fail)
     fp.train.full(parts, out=run, overwrite=True, epochs=1, **QUICK)
     assert not list(run.glob("*.svg"))
 

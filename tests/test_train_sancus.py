@@ -15,7 +15,7 @@ from trainable import planted
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.data import Dataset  # noqa: E402
+from fastpart.train.data.dataset import Dataset  # noqa: E402
 from fastpart.train.graphs.neighbourhood import Neighbourhood  # noqa: E402
 from fastpart.train.method_options import SancusOptions  # noqa: E402
 from fastpart.train.methods.distgnn import staleness  # noqa: E402

@@ -8,7 +8,7 @@ from trainable import planted
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.data import Dataset  # noqa: E402
+from fastpart.train.data.dataset import Dataset  # noqa: E402
 from fastpart.train.method_options import SancusOptions  # noqa: E402
 from fastpart.train.methods.distgnn.blocks import Blocks  # noqa: E402
 from fastpart.train.methods.distgnn.driver import try_model  # noqa: E402

@@ -8,7 +8,7 @@ from trainable import planted
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.data import Dataset  # noqa: E402
+from fastpart.train.data.dataset import Dataset  # noqa: E402
 from fastpart.train.jobs.job import Place  # noqa: E402
 from fastpart.train.method_options import SampledOptions  # noqa: E402
 from fastpart.train.methods.sampled import sampled_scores  # noqa: E402

@@ -13,7 +13,7 @@ from trainable import planted
 torch = pytest.importorskip("torch")
 
 from fastpart.core.options import RunOptions  # noqa: E402
-from fastpart.train.data import Dataset  # noqa: E402
+from fastpart.train.data.dataset import Dataset  # noqa: E402
 from fastpart.train.inference.inference import Inference  # noqa: E402
 from fastpart.train.jobs.job import Place  # noqa: E402
 from fastpart.train.learning.learner import batches_of  # noqa: E402

@@ -10,7 +10,7 @@ from typed_training import typed_parts
 torch = pytest.importorskip("torch")
 
 from fastpart.loading import TypedBatch  # noqa: E402
-from fastpart.train.data import Dataset  # noqa: E402
+from fastpart.train.data.dataset import Dataset  # noqa: E402
 from fastpart.train.graphs.rows import layers_of  # noqa: E402
 from fastpart.train.inference import inference as module  # noqa: E402
 from fastpart.train.inference.inference import Inference  # noqa: E402
@@ -188,7 +188,7 @@ import fastpart as fp
 from fastpart.partitions.seeds import rank_of_part
 from fastpart.train.options import Options
 from fastpart.train.models import build
-from fastpart.train.data import Dataset
+from fastpart.train.data.dataset import Dataset
 from fastpart.train.inference.inference import Inference
 
 rank = int(os.environ["R"])

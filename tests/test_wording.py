@@ -15,7 +15,7 @@ import pytest
 
 import fastpart as fp
 from fastpart.cli import main
-from fastpart.cli.signatures import _functions, read
+from fastpart.cli.call import _functions, read
 from fastpart.cli.wording import Wording
 from fastpart.core.notes import log
 from fastpart.core.parameters import meant_parameter, seconds

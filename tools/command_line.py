@@ -15,8 +15,7 @@ from importlib import import_module
 from typing import Any, Literal, get_origin
 
 from fastpart import _core
-from fastpart.cli.signatures import FUNCTIONS
-from fastpart.cli.spelling import in_shell
+from fastpart.cli.call import FUNCTIONS, in_shell
 from fastpart.core.calls import full_signature
 from fastpart.core.option_groups import entries_of, split
 from fastpart.partitions import documents

@@ -386,10 +386,10 @@ def test_a_flipped_bit_in_the_work_folder_changes_nothing_in_silence(tables, mis
         ingest(schema, tables / "whole")
     expected = contents(tables / "whole")
     if stop == "the end":
-        from fastpart.graphs.ingest.stages import finishing
+        from fastpart.graphs.ingest.stages import attributes
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(finishing, "_place", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+            patch.setattr(attributes, "_place", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
             interrupted(tables, -1)
     else:
         interrupted(tables, stop)

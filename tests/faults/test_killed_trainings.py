@@ -11,7 +11,7 @@ CODE = """
 import json, os, random, re, shutil, signal, sys, time
 from pathlib import Path
 import numpy as np, torch, fastpart as fp
-from fastpart.report import trainings
+from fastpart.report import comparisons as trainings
 from fastpart.train.runs import history
 folder = Path(sys.argv[1])
 parts, killed, whole = folder / "parts", folder / "killed", folder / "whole"

@@ -20,8 +20,7 @@ from cyclopts import App, ArgumentCollection, Group, Parameter
 from .. import _core
 from ..core.options import NAMES, config
 from ..core.parameters import choice, from_text, seconds
-from .call import Call
-from .signatures import Option
+from .call import Call, Option
 from .verbs import GROUPS, TITLES, Family, Verb, verbs
 
 _EXAMPLES = """\

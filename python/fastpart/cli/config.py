@@ -16,8 +16,7 @@ from .. import _core
 from ..core.notes import log
 from ..core.parameters import meant_parameter, regular, shown
 from ..errors import GraphFormatError, ParameterError
-from .call import Call
-from .spelling import flag
+from .call import Call, flag
 from .verbs import Family, Verb, verbs
 
 FLAG = "--config"

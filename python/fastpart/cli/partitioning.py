@@ -34,10 +34,9 @@ from ..partitions.partitioners.common import ALL, TRAIN, WouldRun, rehearsed
 from ..partitions.results import Evaluation
 from ..partitions.saved import SavedData
 from ..store import partial, restore, saving
-from .call import Call
+from .call import REQUIRED, Call, read
 from .commands import open_input
 from .config import options_file, save_options
-from .signatures import REQUIRED, read
 
 _UNASKED = {"graph", "out", "checkpoints", "shared", *NAMES}
 """Parameters that do not decide which partition is found."""

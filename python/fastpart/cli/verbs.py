@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from ..core.parameters import choice
-from .signatures import REQUIRED, Option, algorithms, read, summary
+from .call import REQUIRED, Option, algorithms, read, summary
 
 _RUNNING = ("threads", "memory_limit", "tmp_dir")
 """Parameters that do not change a result. A verb has only those of its first function."""
@@ -363,7 +363,7 @@ _VERBS: dict[str, Verb | Family] = {
         (_file("partition", "Parts of the vertices, which then come part by part."),),
     ),
     "compare": Verb(
-        "comparing:compare",
+        "commands:compare",
         ("compare", "open_graph"),
         {**_FILE, "others": "More graphs, which are compared one after the other."},
         "compare g.bin -k 8\n"
@@ -378,7 +378,7 @@ _VERBS: dict[str, Verb | Family] = {
         several=True,
     ),
     "report": Verb(
-        "comparing:report",
+        "commands:report",
         ("evaluate", "open_partition", "open_graph"),
         {
             "file": "Edges, or a .json of `fastpart compare`.",

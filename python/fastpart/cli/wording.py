@@ -15,7 +15,7 @@ from os.path import normpath
 
 from ..core.parameters import meant_parameter
 from ..errors import ParameterError, named, spelled
-from .spelling import in_shell, option
+from .call import in_shell, option
 from .verbs import Family, Verb, verbs
 
 _CALL = r"[\w.]+\([^()]*\)"

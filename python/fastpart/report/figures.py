@@ -19,7 +19,7 @@ import numpy as np
 from .. import _core
 from ..core.parameters import PICTURES, StrPath, one_line, output
 from ..errors import FastpartError
-from .look import LIGHT, printable
+from .text import LIGHT, printable
 
 
 @contextmanager

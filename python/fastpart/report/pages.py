@@ -20,8 +20,7 @@ from ..core.protocols import Table as Facts
 from ..measures.compare import Comparison
 from ..measures.compare.comparison import REPORTS
 from ..measures.compare.outcomes import MEASURES, TITLES, merged
-from .look import DARK, LIGHT, printable
-from .text import MOST_ROWS, columns_of, conditions_of, measured_table, ratio_tables
+from .text import DARK, LIGHT, MOST_ROWS, columns_of, conditions_of, measured_table, printable, ratio_tables
 
 if TYPE_CHECKING:
     from .figures import Panel
@@ -125,7 +124,7 @@ def _groups_of(comparison: Comparison) -> Groups:
 def write_training(table: pl.DataFrame, target: Path, name: str) -> None:
     """Write a table of :func:`fastpart.train.compare` as a page, or its plots alone. The suffix decides."""
     if target.suffix != ".html":
-        from .trainings import plot_trainings
+        from .comparisons import plot_trainings
 
         plot_trainings(table, target)
         return
@@ -139,7 +138,7 @@ def write_training(table: pl.DataFrame, target: Path, name: str) -> None:
 
 
 def _training_groups(table: pl.DataFrame) -> Groups:
-    from .trainings import panels_of
+    from .comparisons import panels_of
 
     panels = list(panels_of(table))
     return [("Side by side", panels)] if panels else []

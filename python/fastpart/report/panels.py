@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator
 
 from .figures import HEAT, Panel
-from .look import LIGHT, SERIES, Mark, label, number
+from .text import LIGHT, SERIES, Mark, label, number
 
 Matrix = npt.NDArray[np.int64]
 Sizes = npt.NDArray[np.float64]

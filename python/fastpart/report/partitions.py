@@ -13,8 +13,8 @@ from ..core.parameters import StrPath, one_line
 from ..measures.evaluate import DENSE_PARTS
 from ..partitions.results import Evaluation
 from .figures import FEW_COLOURS, Figure, colours, plotted
-from .look import LIGHT, number
 from .panels import heat
+from .text import LIGHT, number
 
 if TYPE_CHECKING:
     from ..graphs.graph import Graph

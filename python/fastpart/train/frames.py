@@ -17,8 +17,7 @@ from ..errors import ParameterError, arg
 from ..graphs.graph import Graph
 from ..graphs.graph_directory import MOST_EMBEDDED, GraphDirectory
 from ..graphs.ingest import ingest
-from ..graphs.ingest.guess.guesses import feature_of
-from ..graphs.ingest.guess.looks import Look, look_at_frame
+from ..graphs.ingest.guess.guesses import Look, feature_of, look_at_frame
 from ..graphs.tables import asked, ends_of, kinds_of
 from ..partitions.partitioners.choosing import partition
 from ..runtime.launch import HeldFolder

@@ -22,7 +22,7 @@ from ..errors import MemoryBudgetError, arg
 from ..partitions.part_rows import VertexRows
 from ..partitions.parts import VertexPartData
 from ..partitions.seeds import rank_of_part
-from .data import AnyDataset, Dataset
+from .data.dataset import AnyDataset, Dataset
 from .inference.hops import PIECE_BYTES
 from .inference.inference import Fits
 from .learning.batches import STEPS

@@ -12,7 +12,7 @@ from ..core.calls import called_well
 from ..core.parameters import StrPath, shown
 from ..core.parsing import damaged
 from ..errors import GraphFormatError, ParameterError
-from .learned_rows import written
+from .data.learned_rows import written
 from .learning.trainable import Make
 from .models import build
 from .models.scores import task_of

@@ -168,8 +168,7 @@ def ingest(
 
 def _run(job: Job) -> None:
     """Run all stages of a job."""
-    from .stages.attributes import write_record_attributes, write_vertex_attributes
-    from .stages.finishing import finish
+    from .stages.attributes import finish, write_record_attributes, write_vertex_attributes
     from .stages.ids import number_types
     from .stages.records import write_records
 

@@ -28,8 +28,7 @@ from .columns.rows import LEFT_OUT, Mask, Slots, pieces
 from .columns.surveys import Survey, surveyed
 from .problems import Problems, attempted, noted, refuse_rows
 from .schema import Schema
-from .stages.attributes import write_record_attributes, write_vertex_attributes
-from .stages.finishing import finish
+from .stages.attributes import finish, write_record_attributes, write_vertex_attributes
 from .stages.ids import adds, duplicate_id, number_types
 from .stages.job import Job, NumberedType, Slice, units_of
 from .stages.records import Records, null_end, unknown_end, write_records

@@ -24,11 +24,10 @@ from ...partitions.partitioners.common import cap_of
 from ...partitions.results import Evaluation
 from ..evaluate import evaluate
 from .comparison import Comparison
-from .entries import BALANCE, Entry, Run, entries_of
+from .entries import BALANCE, Entry, Run, Subject, entries_of, subjects_of
 from .outcomes import BOUNDED, LISTED_PARTS, MATRIX_PARTS, Outcome
 from .peers import Bench
 from .provenance import provenance_of
-from .subjects import Subject, subjects_of
 
 
 @with_options(groups=[HopOptions, SeedOptions, FetchingOptions, RunOptions])

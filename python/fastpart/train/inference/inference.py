@@ -36,7 +36,7 @@ from ...partitions.part_rows import TypeData
 from ...partitions.parts import VertexPartData
 from ...partitions.seeds import TypeVertices, rank_of_part
 from ...partitions.types import ONLY_TYPE, of_type, type_names
-from ..data import SPLITS, Dataset
+from ..data.dataset import SPLITS, Dataset
 from ..graphs.kernels import CPU
 from ..graphs.neighbourhood import inverse_roots
 from ..graphs.rows import Means, ScaledMeans, alone

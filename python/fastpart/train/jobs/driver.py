@@ -15,7 +15,7 @@ from ...core.notes import log
 from ...errors import MemoryBudgetError, ParameterError
 from ...runtime.environment import found
 from ...runtime.watch import Supervisor
-from ..data import AnyDataset
+from ..data.dataset import AnyDataset
 from ..learning.metrics import refuse_patience_without_validation
 from ..learning.trainable import Example, Make, refuse_before_workers
 from ..memory import Need, bytes_for_batches, left_by, may_copy, of_processes, processes, workers_here

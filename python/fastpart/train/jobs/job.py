@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from ...errors import TrainingError
 from ...partitions.partition import PartitionSource
-from ..data import AnyDataset
+from ..data.dataset import AnyDataset
 from ..learning.learner import Learner
 from ..models.scores import Task
 from ..options import OnEpoch, TrainOptions

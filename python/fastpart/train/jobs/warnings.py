@@ -24,7 +24,7 @@ from ...core.rows import STATISTICS, not_finite
 from ...errors import GraphFormatError, GraphWarning, arg, code, warn
 from ...partitions.part_files import Array
 from ...partitions.part_rows import TypeData
-from ..data import AnyDataset
+from ..data.dataset import AnyDataset
 from ..models import TypedNetwork, may_take_edges
 from ..models.network import Network
 from ..options import OnEpoch

@@ -29,7 +29,7 @@ from torch import Tensor, nn
 from ... import _core
 from ...errors import FastpartError
 from ...graphs.graph_directory import Embedded
-from ..data import SPLITS, AnyDataset, Dataset, EdgeDataset
+from ..data.dataset import SPLITS, AnyDataset, Dataset, EdgeDataset
 from ..inference.hops import piece
 from ..inference.means import has_space
 from ..memory import Need, left_by, size_of

@@ -23,7 +23,7 @@ from ...partitions.partition import PartitionSource, directory_of
 from ...partitions.seeds import vertex_ids
 from ...partitions.types import range_of_type
 from ...store import open_partition
-from ..data import AnyDataset, Dataset, open_dataset
+from ..data.dataset import AnyDataset, Dataset, open_dataset
 from ..inference.hops import PIECE_BYTES
 from ..inference.inference import Inference
 from ..memory import Need, evaluation, fitting, full_batch, graph_bytes, left_by, size_of

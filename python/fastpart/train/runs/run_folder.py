@@ -29,7 +29,7 @@ from ...core.parameters import StrPath, shown
 from ...core.parsing import Count, PathBelow, checked_object, json_object
 from ...errors import GraphFormatError, ParameterError, arg
 from ...store.saving import refuse_unwritable
-from ..learned_rows import EMBEDDINGS
+from ..data.learned_rows import EMBEDDINGS
 from .identity import earlier
 
 Weights = dict[str, Tensor]

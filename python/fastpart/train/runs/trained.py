@@ -33,7 +33,7 @@ from ...runtime.launch import HeldFolder
 from ...store import open_partition
 from ...store.restoring import SUFFIXES
 from ...store.restoring import restore as write_restored
-from ..learned_rows import EMBEDDINGS, written
+from ..data.learned_rows import EMBEDDINGS, written
 from ..models import build
 from ..models.scores import Task
 from ..options import GRAPH, PARTS, RUN, Options, Predicted
@@ -541,7 +541,7 @@ class TrainedModel(Tabular):
         OSError
             With path and errno. The old file is intact.
         """
-        from ...report.trainings import plot_history
+        from ...report.comparisons import plot_history
 
         return plot_history(self.history, self.summary["best_epoch"], out)
 

@@ -13,8 +13,8 @@ from ....core.parameters import path as checked_path
 from ..columns.labels import WORDS
 from ..tables import open_table
 from . import guesses
+from .guesses import IDENTIFIER, ROWS, End, Guess, Look, RelationGuess, VertexGuess, look
 from .guesses import in_doubt as in_doubt
-from .looks import IDENTIFIER, ROWS, End, Guess, Look, RelationGuess, VertexGuess, look
 
 _SAMPLE = 10_000
 """Ends of a relation that are looked up in each table of vertices."""

@@ -24,7 +24,7 @@ from ....partitions.parts import VertexPartData
 from ....partitions.types import fanouts_of
 from ....runtime.environment import found
 from ....runtime.watch import Supervisor
-from ...data import Dataset
+from ...data.dataset import Dataset
 from ...jobs.launch import Launch
 from ...memory import (
     LIGHT_BYTES,

@@ -22,7 +22,7 @@ from ....partitions.coding import Coding
 from ....partitions.loader_options import FetchingOptions
 from ....partitions.seeds import Ids, TypeVertices, seeds_of
 from ....partitions.types import edge_keys, of_relation, of_type, type_names
-from ...data import Dataset
+from ...data.dataset import Dataset
 from ...jobs.job import Place
 from ...learning.batches import VertexRows
 from ...method_options import ArmadaOptions

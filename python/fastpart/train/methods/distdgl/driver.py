@@ -23,7 +23,7 @@ from ....partitions.partition import PartitionSource, directory_of
 from ....runtime.environment import refuse_several
 from ....runtime.machine_watch import MachineWatch
 from ....runtime.watch import START_SECONDS, Supervisor
-from ...data import Dataset
+from ...data.dataset import Dataset
 from ...jobs.driver import follow
 from ...jobs.launch import output_of
 from ...jobs.warnings import Undefined, remedy_of, warn_of_scales, watched

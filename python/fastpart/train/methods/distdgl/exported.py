@@ -19,7 +19,7 @@ from ....core.parsing import Count, PathBelow, checked_object, json_object
 from ....errors import GraphFormatError, MemoryBudgetError, ParameterError, arg
 from ....partitions.partition import PartitionSource, directory_of
 from ....runtime.launch import SHARED_MEMORY
-from ...data import Dataset
+from ...data.dataset import Dataset
 from ...memory import PROCESS_BYTES, SMALLER, BatchSize, Need
 from ...options import Options
 from ...runs.identity import data_of

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ....partitions.part_files import Ids, LocalIds
-from ...data import SPLITS, AnyDataset
+from ...data.dataset import SPLITS, AnyDataset
 from ...graphs.kernels import CPU
 from ...graphs.neighbourhood import Neighbourhood
 from ...memory import Need

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ....errors import ParameterError, arg
-from ...data import Dataset
+from ...data.dataset import Dataset
 from ...graphs.neighbourhood import Neighbourhood
 from ...memory import MORE_PARTS, Need, widths
 from ...method_options import SancusOptions

@@ -33,7 +33,7 @@ from torch import Tensor
 from ....errors import ParameterError, arg
 from ....partitions.part_files import LocalIds
 from ....partitions.parts import EdgePartData
-from ...data import EdgeDataset
+from ...data.dataset import EdgeDataset
 from ...graphs.kernels import Kernel, with_loops
 from ...graphs.neighbourhood import Neighbourhood, Score
 from ...memory import Need, widths

@@ -12,7 +12,7 @@ from torch import Tensor
 from ....core.system import anonymous_bytes, resident_bytes
 from ....loading import sum_gradients
 from ....partitions.partition import PartitionSource
-from ...data import AnyDataset, open_dataset
+from ...data.dataset import AnyDataset, open_dataset
 from ...jobs.job import Place
 from ...learning.learner import Learner
 from ...learning.metrics import Scores

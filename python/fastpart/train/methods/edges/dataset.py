@@ -21,7 +21,7 @@ from ....partitions.parts import VertexPartData
 from ....partitions.seeds import owner_of
 from ....partitions.stored_graph import refuse_without_edges
 from ....partitions.types import edge_types, key_of, of_type, rows_of_relation
-from ...data import saving, the_only, width_of
+from ...data.dataset import saving, the_only, width_of
 from ...models.scores import Task
 from ..links.dataset import RelationDataset
 

@@ -20,7 +20,7 @@ from ....core.parameters import shown
 from ....errors import ParameterError
 from ....partitions.partition import PartitionSource
 from ....partitions.types import ONLY_RELATION, EdgeKey
-from ...data import SPLITS
+from ...data.dataset import SPLITS
 from ...learning.metrics import Metrics, Scores
 from ...memory import Need, evaluation, fitting, left_by
 from ...models import build

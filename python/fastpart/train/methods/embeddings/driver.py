@@ -13,9 +13,9 @@ from ....errors import arg
 from ....graphs.weights import checked_relation_weights
 from ....partitions.partition import PartitionSource
 from ....partitions.types import range_of_type
+from ...data.learned_rows import EMBEDDINGS, HARD_NEGATIVES, NEW_EMBEDDINGS, files_of, learned_files
 from ...jobs import driver
 from ...jobs.launch import Launch, number_of_workers
-from ...learned_rows import EMBEDDINGS, HARD_NEGATIVES, NEW_EMBEDDINGS, files_of, learned_files
 from ...memory import BatchSize, Need, batches, number_bytes, size_of, weights
 from ...method_options import EmbeddingOptions
 from ...registry import Method

@@ -20,10 +20,10 @@ from ....loading.sample import SampledArrays
 from ....partitions.loader_options import LoaderOptions
 from ....partitions.seeds import Seeds, Steps
 from ....partitions.types import of_type
+from ...data.learned_rows import EmbeddingTable, LearnedRows, numbers_of_rows
 from ...graphs.rows import layers_of
 from ...inference.inference import Inference
 from ...jobs.job import Place
-from ...learned_rows import EmbeddingTable, LearnedRows, numbers_of_rows
 from ...learning.learner import Learner
 from ...learning.metrics import BROKEN, is_better
 from ...method_options import EmbeddingOptions

@@ -15,8 +15,8 @@ from torch import Tensor
 from ....core.system import anonymous_bytes
 from ....loading import dropout, sum_gradients
 from ....partitions.seeds import owner_of, rank_of_part
+from ...data.learned_rows import HARD_NEGATIVES, write_embeddings
 from ...jobs.job import Place
-from ...learned_rows import HARD_NEGATIVES, write_embeddings
 from ...learning.learner import Learner
 from ...method_options import EmbeddingOptions
 from ...options import mixed

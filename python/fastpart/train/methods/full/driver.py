@@ -7,7 +7,7 @@ from typing import Any
 
 from ....errors import ParameterError, arg, code
 from ....partitions.partition import PartitionSource
-from ...data import AnyDataset, open_dataset
+from ...data.dataset import AnyDataset, open_dataset
 from ...jobs import driver
 from ...learning.trainable import refuse_unfit
 from ...memory import BatchSize, Need, batches, full_batch, graph_bytes, size_of, weights

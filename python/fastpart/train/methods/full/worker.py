@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ....core.system import anonymous_bytes
-from ...data import AnyDataset, open_dataset
+from ...data.dataset import AnyDataset, open_dataset
 from ...jobs.job import Place
 from ...learning.learner import Learner, train_epoch
 from ...learning.metrics import Scores

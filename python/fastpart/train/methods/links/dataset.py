@@ -22,7 +22,7 @@ from ....loading.links import edges_of
 from ....partitions.part_rows import typed_of
 from ....partitions.stored_graph import refuse_without_edges
 from ....partitions.types import ONLY_RELATION, EdgeKey, edge_keys, rows_of_type, type_names
-from ...data import Dataset, categories_of, task_over_types
+from ...data.dataset import Dataset, categories_of, task_over_types
 from ...method_options import LinkOptions
 from ...models.scores import Task, TypedTask
 

@@ -13,9 +13,9 @@ from ....errors import ParameterError, arg, code
 from ....loading.timed_edges import times_of
 from ....partitions.loader_options import TemporalOptions
 from ....partitions.partition import PartitionSource
+from ...data.learned_rows import EMBEDDINGS, HARD_NEGATIVES, NEW_EMBEDDINGS, files_of
 from ...jobs.launch import Launch, number_of_workers
 from ...jobs.warnings import Guessing, entropy_of_pairs
-from ...learned_rows import EMBEDDINGS, HARD_NEGATIVES, NEW_EMBEDDINGS, files_of
 from ...memory import (
     BatchSize,
     Need,

@@ -24,7 +24,7 @@ from ....loading.timed_edges import EarlierVertices
 from ....partitions.partition import VertexPartition
 from ....partitions.seeds import owner_of
 from ....partitions.types import ONLY_TYPE, EdgeKey, of_type, range_of_type
-from ...data import Dataset
+from ...data.dataset import Dataset
 from ...inference.hops import VertexMask
 from ...inference.inference import Fits, Inference, Outputs
 from ...models import TypedNetwork

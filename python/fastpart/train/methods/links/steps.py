@@ -15,7 +15,7 @@ from ....core.pairs import mixed
 from ....loading import LinkBatch, LinkLoader, TypedLinkBatch
 from ....partitions.seeds import owner_of
 from ....partitions.types import ONLY_RELATION, ONLY_TYPE, EdgeKey
-from ...data import Dataset
+from ...data.dataset import Dataset
 from ...graphs.rows import layers_of
 from ...method_options import EdgeOptions, LinkOptions
 from ...ranks import device

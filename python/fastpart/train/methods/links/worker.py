@@ -12,8 +12,8 @@ from torch import Tensor
 
 from ....partitions.seeds import rank_of_part
 from ....partitions.types import ONLY_TYPE, EdgeKey, edge_keys
+from ...data.learned_rows import HARD_NEGATIVES, LearnedRows, numbers_of_rows, write_embeddings
 from ...jobs.job import Place
-from ...learned_rows import HARD_NEGATIVES, LearnedRows, numbers_of_rows, write_embeddings
 from ...learning.learner import Learner
 from ...memory import fitting
 from ...method_options import LinkOptions

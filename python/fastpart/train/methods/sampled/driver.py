@@ -18,11 +18,11 @@ from ....partitions.partition import PartitionSource
 from ....partitions.plan import Plan
 from ....partitions.seeds import loaded_seeds
 from ....runtime.environment import found
-from ...data import SPLITS, Dataset
+from ...data.dataset import SPLITS, Dataset
+from ...data.learned_rows import learned_files
 from ...graphs.rows import Rows
 from ...jobs import driver
 from ...jobs.launch import Launch, number_of_workers
-from ...learned_rows import learned_files
 from ...memory import (
     BatchSize,
     Need,

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from ....partitions.seeds import seeds_of
-from ...data import Dataset
+from ...data.dataset import Dataset
 from ...graphs.rows import alone
 from ...inference.inference import numbers_of
 from ...jobs.job import Place

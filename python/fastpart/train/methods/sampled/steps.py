@@ -23,7 +23,7 @@ from ....loading.row_files import RowFiles
 from ....partitions.loader_options import FetchingOptions
 from ....partitions.seeds import owner_of, seeds_of
 from ....partitions.types import ONLY_RELATION, ONLY_TYPE, type_names
-from ...data import Dataset
+from ...data.dataset import Dataset
 from ...graphs.rows import layers_of
 from ...learning.batches import Field, VertexRows, batches, weighted
 from ...method_options import ByteGNNOptions, SampledOptions

@@ -16,11 +16,11 @@ from ....core.system import anonymous_bytes
 from ....loading import Trace, sum_gradients
 from ....loading.trace import save_part
 from ....partitions.seeds import rank_of_part
-from ...data import Dataset
+from ...data.dataset import Dataset
+from ...data.learned_rows import LearnedRows
 from ...graphs.rows import alone
 from ...inference.inference import Inference
 from ...jobs.job import Place
-from ...learned_rows import LearnedRows
 from ...learning.learner import Learner
 from ...learning.trainable import Make
 from ...memory import fitting
@@ -28,7 +28,17 @@ from ...method_options import ArmadaOptions, ByteGNNOptions, SampledOptions
 from ...models import NEIGHBOUR, build, sampling_of, takes_edge_attr
 from ...models.scores import unscored
 from ...options import Options, mixed
-from ...ranks import SYNCHRONISING, Clock, barrier, copy_from_first, device, of_all, rank, total, world_size
+from ...ranks import (
+    SYNCHRONISING,
+    Clock,
+    barrier,
+    copy_from_first,
+    device,
+    of_all,
+    rank,
+    total,
+    world_size,
+)
 from ...runs.history import score_of
 from .sampled_scores import SampledScores
 from .steps import Graphs, Neighbours, Step, StepSource, on_device

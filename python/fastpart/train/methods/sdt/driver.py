@@ -11,7 +11,7 @@ from .... import _core
 from ....errors import ParameterError, code
 from ....partitions.partition import PartitionSource
 from ....runtime.environment import found
-from ...data import Dataset
+from ...data.dataset import Dataset
 from ...jobs import driver
 from ...jobs.launch import Launch
 from ...memory import Need

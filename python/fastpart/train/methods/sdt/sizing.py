@@ -28,7 +28,7 @@ from ....partitions.types import range_of_type
 from ....store import save
 from ....store.manifest import CATEGORIES
 from ....store.saving import refuse_unwritable
-from ...data import SPLITS, Dataset
+from ...data.dataset import SPLITS, Dataset
 from ...memory import BatchSize, Need, batches, evaluation, full_batch, weights
 from ...models import NEIGHBOUR, sampling_of
 from ...options import Options

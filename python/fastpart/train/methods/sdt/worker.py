@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ....core.system import anonymous_bytes
 from ....loading import sum_gradients
-from ...data import Dataset
+from ...data.dataset import Dataset
 from ...inference.inference import Inference
 from ...jobs.job import Place
 from ...learning.batches import Batch

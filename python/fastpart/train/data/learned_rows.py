@@ -13,20 +13,20 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from .._core import sparse_adam
-from ..core.pairs import hashed
-from ..core.parameters import regular
-from ..core.parsing import damaged
-from ..errors import ParameterError, arg
-from ..loading.remote import exchange_of
-from ..loading.rows.owners import Embeddings
-from ..loading.rows.sources import Array, Counts, RowIds
-from ..partitions.partition import VertexPartition
-from ..partitions.seeds import TypeVertices
-from ..partitions.types import of_type, range_of_type
-from .data import Dataset
-from .learning.metrics import BROKEN, is_better
-from .ranks import barrier, is_first, rank, world_size
+from ..._core import sparse_adam
+from ...core.pairs import hashed
+from ...core.parameters import regular
+from ...core.parsing import damaged
+from ...errors import ParameterError, arg
+from ...loading.remote import exchange_of
+from ...loading.rows.owners import Embeddings
+from ...loading.rows.sources import Array, Counts, RowIds
+from ...partitions.partition import VertexPartition
+from ...partitions.seeds import TypeVertices
+from ...partitions.types import of_type, range_of_type
+from ..learning.metrics import BROKEN, is_better
+from ..ranks import barrier, is_first, rank, world_size
+from .dataset import Dataset
 
 
 class SparseAdam:

@@ -14,16 +14,16 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from .. import _core
-from ..core.inputs import known_of
-from ..core.parameters import shown
-from ..errors import GraphFormatError, ParameterError, arg, code
-from ..graphs.graph_directory import Embedded, EmbeddedColumn, embedded_in
-from ..partitions.part_files import MANIFEST
-from ..partitions.partition import Partition, PartitionSource, VertexPartition, directory_of
-from ..partitions.parts import EdgePartData, PartData, VertexPartData
-from ..partitions.stored_graph import refuse_without_edges
-from ..partitions.types import (
+from ... import _core
+from ...core.inputs import known_of
+from ...core.parameters import shown
+from ...errors import GraphFormatError, ParameterError, arg, code
+from ...graphs.graph_directory import Embedded, EmbeddedColumn, embedded_in
+from ...partitions.part_files import MANIFEST
+from ...partitions.partition import Partition, PartitionSource, VertexPartition, directory_of
+from ...partitions.parts import EdgePartData, PartData, VertexPartData
+from ...partitions.stored_graph import refuse_without_edges
+from ...partitions.types import (
     ONLY_RELATION,
     ONLY_TYPE,
     EdgeKey,
@@ -36,11 +36,11 @@ from ..partitions.types import (
     type_names,
     types_with,
 )
-from ..store import open_partition
-from ..store.manifest import CATEGORIES
-from .graphs.kernels import CPU
-from .graphs.rows import alone
-from .learning.local_graph import (
+from ...store import open_partition
+from ...store.manifest import CATEGORIES
+from ..graphs.kernels import CPU
+from ..graphs.rows import alone
+from ..learning.local_graph import (
     LocalGraph,
     features_of,
     graph_of,
@@ -48,8 +48,8 @@ from .learning.local_graph import (
     typed_graph_of,
     whole_typed_graph,
 )
-from .models.scores import Task, TypedTask
-from .options import Options
+from ..models.scores import Task, TypedTask
+from ..options import Options
 
 Ids = npt.NDArray[np.int64]
 AnyPart = TypeVar("AnyPart", bound=PartData)
@@ -537,7 +537,7 @@ def categories_of(manifest: Mapping[str, Any]) -> dict[str, dict[str, EmbeddedCo
 
 
 class EdgeDataset(AnyDataset[EdgePartData]):
-    """A partition of the edges to train on. It has the attributes of :class:`fastpart.train.data.AnyDataset`.
+    """A partition of the edges to train on. It has the attributes of :class:`fastpart.train.data.dataset.AnyDataset`.
 
     A part trains on the vertices whose root it holds. Every vertex has one root, also an isolated one.
     """

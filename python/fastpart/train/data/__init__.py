@@ -1,0 +1,1 @@
+"""The data of a training: a partition directory, and learned rows of vertices without features."""
