@@ -14,10 +14,8 @@ torch = pytest.importorskip("torch")
 
 from fastpart.core.cache_size import CacheSize  # noqa: E402
 from fastpart.loading import row_files as module  # noqa: E402
-from fastpart.loading.row_files import (  # noqa: E402
-    cached_edge_rows_of,
-    relations_with_features,
-)
+from fastpart.loading.edge_rows import cached_edge_rows_of  # noqa: E402
+from fastpart.loading.row_files import relations_with_features  # noqa: E402
 from fastpart.measures.accesses import Epoch  # noqa: E402
 from fastpart.partitions.seeds import owner_of, seeds_of  # noqa: E402
 from fastpart.partitions.types import (  # noqa: E402

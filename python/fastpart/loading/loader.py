@@ -25,12 +25,13 @@ from ..partitions.types import edge_keys, fanouts_of, type_names
 from .ahead import ended
 from .batch import Batch, TypedBatch
 from .cached_rows import cached_rows_of
+from .edge_rows import EdgeFetching
 from .fetching import Fetching, FilledBatch, NodeFetching
 from .making import free_memory, source_of
 from .planning.building import planned_types
 from .planning.windows import PlannedRows, planned_for
 from .remote import fetching_of, refuse_other_directories
-from .row_files import EdgeFetching, RowFiles
+from .row_files import RowFiles
 from .rows.sources import device_bytes
 from .sample import SampledArrays
 

@@ -19,8 +19,8 @@ from ..partitions.loader_options import LoaderOptions
 from ..partitions.partition import VertexPartition
 from ..partitions.seeds import Steps, TypeVertices, sampling_of
 from ..partitions.types import Fanouts, edge_keys, type_names
+from .edge_rows import EdgeFetching, with_edge_rows
 from .fetching import NodeFetching
-from .row_files import EdgeFetching, with_edge_rows
 from .sample import (
     Sample,
     SampledArrays,
