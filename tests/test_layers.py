@@ -184,7 +184,7 @@ order refine update
     "exec": """
 side_by_side, scattered, division
 scan
-pass, rounds
+grouping, pass, rounds
 batches, follow, pipeline, spill
 shuffle
 """,

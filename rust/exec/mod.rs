@@ -3,7 +3,7 @@
 //!
 //! | does a decision need the state? | must it see its predecessor? | take |
 //! |---|---|---|
-//! | no: items or vertices | | [`scan`](scan()), [`map`](map()), [`for_each`], [`scan_ranges`] |
+//! | no: items or vertices | | [`scan`](scan()), [`map`](map()), [`fill`], [`fold`], [`group`], [`for_each`], [`scan_ranges`] |
 //! | no: all records | | [`pass`](pass()), [`each_block`] |
 //! | yes: the vertices of a round | no: the caller approves proposals | [`propose`], and [`division`] if replicas have the lists |
 //! | yes: vertices in an order | as far as a batch allows: those whose state has changed decide again | [`decide_all`] |
@@ -19,6 +19,7 @@
 pub(crate) mod batches;
 pub(crate) mod division;
 pub(crate) mod follow;
+pub(crate) mod grouping;
 pub(crate) mod pass;
 pub(crate) mod pipeline;
 pub(crate) mod rounds;
@@ -31,11 +32,12 @@ pub(crate) mod spill;
 pub(crate) use batches::{Decider, decide_all};
 pub use division::{Division, Peers};
 pub(crate) use follow::{Follower, follow};
+pub(crate) use grouping::group;
 pub use pass::{blocks, pass};
 pub(crate) use pass::{each_block, in_order};
 pub(crate) use pipeline::pipeline;
 pub(crate) use rounds::{most_threads, propose, scratches, share};
-pub(crate) use scan::{for_each, map, scan, scan_ranges, sort_by_key};
+pub(crate) use scan::{fill, fold, for_each, map, scan, scan_ranges, sort_by_key};
 pub use shuffle::{key, shuffle};
 pub(crate) use side_by_side::{join, side_by_side};
 pub(crate) use spill::{Entry, Spill, SpillReader, Writer, spill_edges};

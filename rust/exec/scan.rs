@@ -100,6 +100,40 @@ pub(crate) fn for_each<T: Send>(
     scan(run, usize::MAX, chunks, || Ok(()), work).map(drop)
 }
 
+/// Calls `set` with each of `items` and its number. The calling thread sets few items by itself.
+pub(crate) fn fill<T: Send>(items: &mut [T], run: &Run, set: impl Fn(usize, &mut T) + Sync) -> Result<()> {
+    let work = |(): &mut (), (items, first): (&mut [T], usize)| {
+        items.iter_mut().zip(first..).for_each(|(item, index)| set(index, item));
+        run.check()
+    };
+    let by_itself = run.threads() == 1 || items.len() <= CHUNK;
+    let mut chunks = items.chunks_mut(CHUNK).zip((0..).step_by(CHUNK));
+    if by_itself {
+        return chunks.try_for_each(|chunk| work(&mut (), chunk));
+    }
+    scan(run, usize::MAX, chunks, || Ok(()), work).map(drop)
+}
+
+/// Folds the numbers below `n`: `step` adds one to the sum of a thread, and `join` adds sums in any order.
+pub(crate) fn fold<S: Copy + Send + Sync>(
+    run: &Run,
+    n: usize,
+    zero: S,
+    step: impl Fn(S, usize) -> S + Sync,
+    join: impl Fn(S, S) -> S,
+) -> Result<S> {
+    let add = |sum: &mut S, range: Range<usize>| {
+        *sum = range.fold(*sum, &step);
+        run.check()
+    };
+    if run.threads() == 1 || n <= CHUNK {
+        let mut sum = zero;
+        (0..n).step_by(CHUNK).try_for_each(|first| add(&mut sum, first..n.min(first + CHUNK)))?;
+        return Ok(sum);
+    }
+    Ok(scan_ranges(run, usize::MAX, n, CHUNK, || Ok(zero), add)?.into_iter().fold(zero, join))
+}
+
 /// Where an error lies in the stream. Errors without a place come last.
 fn position(error: &Error) -> u64 {
     if let Error::IdOutOfRange { record, .. } = error { *record } else { u64::MAX }

@@ -50,6 +50,11 @@ impl Groups {
         Ok(Self { items, ends })
     }
 
+    /// Groups of items that are sorted already, and where each ends.
+    pub(crate) fn from_ends(items: Buffer<u32>, ends: Buffer<u32>) -> Self {
+        Self { items, ends }
+    }
+
     /// Counts the sizes of `count` groups, then sorts. So `step` hears of each item twice.
     pub(crate) fn counted(
         n: usize,

@@ -27,14 +27,15 @@
 //! Partitioning", Euro-Par 2022.
 
 use std::ops::Range;
+use std::sync::atomic::Ordering::Relaxed;
 
 use rustc_hash::FxHashMap;
 
 use crate::algorithms::multilevel::model::Graph;
-use crate::base::{Buffer, NONE, Result, Run, prefetch, splitmix64};
+use crate::base::{Buffer, NONE, Result, Run, prefetch, shared, splitmix64};
 use crate::capacity::{Load, fits, minus, plus};
-use crate::exec::{scratches, share};
-use crate::sets::{RatingMap, SharedSums};
+use crate::exec::{fill, fold, map, scratches, share};
+use crate::sets::{RatingMap, SharedSums, to_starts};
 
 /// Groups of the vertices of a large graph: with fewer, clusters are worse.
 const GROUPS: u32 = 64;
@@ -45,6 +46,8 @@ const BLOCK: u32 = 256;
 /// A round in which fewer than one vertex in `LEAST_MOVED` moves is the last.
 const LEAST_MOVED: usize = 20;
 
+/// Vertices that a thread numbers at a time.
+const CHUNK: usize = 1 << 14;
 /// Entries of a long list that are worth a thread.
 const ENTRIES_OF_A_THREAD: usize = 1 << 13;
 
@@ -96,7 +99,7 @@ impl Clustering {
     /// Each of `n` vertices by itself.
     pub fn singletons(n: usize, run: &Run) -> Result<Self> {
         let mut cluster_of: Buffer<u32> = Buffer::zeroed(n, "groups")?;
-        run.each(n, |v| cluster_of[v as usize] = v)?;
+        fill(&mut cluster_of, run, |v, cluster| *cluster = v as u32)?;
         Ok(Self { cluster_of, count: n })
     }
 
@@ -122,9 +125,10 @@ impl Clustering {
     /// label.
     pub fn labels(&self, of_vertices: &[u32], run: &Run) -> Result<Buffer<u32>> {
         let mut labels: Buffer<u32> = Buffer::zeroed(self.count, "labels of clusters")?;
-        run.each(of_vertices.len(), |v| {
-            labels[self.cluster_of[v as usize] as usize] = of_vertices[v as usize]
-        })?;
+        let cells = shared(&mut labels);
+        // Whichever vertex of a cluster comes last, the label is the same.
+        let store = |(), v: usize| cells[self.cluster_of[v] as usize].store(of_vertices[v], Relaxed);
+        fold(run, of_vertices.len(), (), store, |(), ()| ())?;
         Ok(labels)
     }
 
@@ -132,16 +136,13 @@ impl Clustering {
     pub fn projected(&self, of_clusters: &[u32], run: &Run) -> Result<Buffer<u32>> {
         let n = self.cluster_of.len();
         let mut labels: Buffer<u32> = Buffer::zeroed(n, "labels of vertices")?;
-        run.each(n, |v| labels[v as usize] = of_clusters[self.cluster_of[v as usize] as usize])?;
+        fill(&mut labels, run, |v, label| *label = of_clusters[self.cluster_of[v] as usize])?;
         Ok(labels)
     }
 
     /// The clustering of the vertices by the clusters of their clusters.
     pub fn coarsened(mut self, of_clusters: &Clustering, run: &Run) -> Result<Clustering> {
-        run.each(self.cluster_of.len(), |v| {
-            let cluster = &mut self.cluster_of[v as usize];
-            *cluster = of_clusters.cluster_of[*cluster as usize];
-        })?;
+        fill(&mut self.cluster_of, run, |_, cluster| *cluster = of_clusters.cluster_of[*cluster as usize])?;
         Ok(Clustering { cluster_of: self.cluster_of, count: of_clusters.count })
     }
 }
@@ -157,10 +158,8 @@ impl<const D: usize> Clusterer<D> {
             cluster_of: Buffer::zeroed(n, "clusters")?,
             loads: Buffer::zeroed(n, "weights of clusters")?,
         };
-        run.each(n, |v| {
-            state.cluster_of[v as usize] = v;
-            state.loads[v as usize] = graph.weight(v);
-        })?;
+        fill(&mut state.cluster_of, run, |v, cluster| *cluster = v as u32)?;
+        fill(&mut state.loads, run, |v, load| *load = graph.weight(v as u32))?;
         let mut targets: Buffer<u32> = Buffer::zeroed(n, "targets of vertices")?;
         let mut maps = scratches(run, graph.num_entries(), || RatingMap::of_short(n))?;
         let mut hubs = Hubs::new(graph, run)?;
@@ -428,18 +427,41 @@ impl<const D: usize> State<'_, D> {
     }
 
     /// Numbers the clusters by their lowest vertex.
-    fn number(mut self, run: &Run) -> Result<Clustering> {
-        drop(self.loads);
-        let mut number: Buffer<u32> = Buffer::zeroed(self.graph.len(), "clusters")?;
-        let mut count = 0;
-        run.each(self.graph.len(), |v| {
-            let cluster = &mut self.cluster_of[v as usize];
-            if number[*cluster as usize] == 0 {
-                count += 1;
-                number[*cluster as usize] = count;
+    fn number(self, run: &Run) -> Result<Clustering> {
+        let Self { mut cluster_of, loads, .. } = self;
+        drop(loads);
+        let n = cluster_of.len();
+        let mut lowest: Buffer<u32> = Buffer::zeroed(n, "lowest vertices of clusters")?;
+        fill(&mut lowest, run, |_, lowest| *lowest = NONE)?;
+        let cells = shared(&mut lowest);
+        let lower = |(), v: usize| {
+            let cell = &cells[cluster_of[v] as usize];
+            // Most vertices are not the lowest, and a load costs less than a store.
+            if cell.load(Relaxed) > v as u32 {
+                cell.fetch_min(v as u32, Relaxed);
             }
-            *cluster = number[*cluster as usize] - 1;
-        })?;
-        Ok(Clustering { cluster_of: self.cluster_of, count: count as usize })
+        };
+        fold(run, n, (), lower, |(), ()| ())?;
+        let is_lowest = |&v: &usize| lowest[cluster_of[v] as usize] == v as u32;
+        let chunks = n.div_ceil(CHUNK);
+        let chunk = |index: usize| index * CHUNK..n.min((index + 1) * CHUNK);
+        let count = |(): &mut (), index| Ok(chunk(index).filter(is_lowest).count() as u32);
+        let mut starts = map(run, usize::MAX, chunks, || Ok(()), count)?;
+        let count = to_starts(&mut starts) as usize;
+        let mut number: Buffer<u32> = Buffer::zeroed(n, "clusters")?;
+        let cells = shared(&mut number);
+        map(
+            run,
+            usize::MAX,
+            chunks,
+            || Ok(()),
+            |(), index| {
+                let numbered = chunk(index).filter(is_lowest).zip(starts[index]..);
+                numbered.for_each(|(v, number)| cells[cluster_of[v] as usize].store(number, Relaxed));
+                Ok(())
+            },
+        )?;
+        fill(&mut cluster_of, run, |_, cluster| *cluster = number[*cluster as usize])?;
+        Ok(Clustering { cluster_of, count })
     }
 }

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use super::entries::{Entries, Items, ReadAhead};
 use crate::base::{Buffer, NONE, Result, Run, prefetch};
 use crate::capacity::{Load, plus};
-use crate::exec::Division;
+use crate::exec::{Division, fill, fold};
 use crate::graph::Csr;
 use crate::graph::csr::Packed;
 
@@ -85,14 +85,17 @@ pub struct Arrays<'a, const D: usize> {
     pub weights: &'a [Load<D>],
 }
 
+/// The weight of `n` vertices, and the largest in each bound.
+fn totals<const D: usize>(n: usize, weight: &WeightOf<D>, run: &Run) -> Result<(Load<D>, Load<D>)> {
+    let add =
+        |(total, heaviest), v: usize| (plus(total, weight(v as u32)), largest(heaviest, weight(v as u32)));
+    fold(run, n, ([0; D], [0; D]), add, |one, other| (plus(one.0, other.0), largest(one.1, other.1)))
+}
+
 impl<'a, const D: usize> Graph<'a, D> {
     /// The graph of `csr`.
     pub fn finest(csr: &'a Csr, weight: &'a WeightOf<'a, D>, run: &Run) -> Result<Self> {
-        let (mut total, mut heaviest) = ([0; D], [0; D]);
-        run.each(csr.num_vertices(), |v| {
-            total = plus(total, weight(v));
-            heaviest = largest(heaviest, weight(v));
-        })?;
+        let (total, heaviest) = totals(csr.num_vertices(), weight, run)?;
         Ok(Self {
             offsets: Items::Borrowed(csr.offsets()),
             entries: Entries::Plain {
@@ -110,12 +113,11 @@ impl<'a, const D: usize> Graph<'a, D> {
     }
 
     /// This graph for a partition into groups of parts. `group_of` returns the group of a part.
-    pub(crate) fn for_groups(&self, group_of: impl Fn(u32) -> u32, run: &Run) -> Result<Graph<'_, D>> {
+    pub(crate) fn for_groups(&self, group_of: impl Fn(u32) -> u32 + Sync, run: &Run) -> Result<Graph<'_, D>> {
         let groups = |fixed: &Items<u32>| -> Result<Items<'static, u32>> {
             let mut labels: Buffer<u32> = Buffer::zeroed(self.len(), "fixed vertices")?;
-            run.each(self.len(), |v| {
-                let part = fixed[v as usize];
-                labels[v as usize] = if part == NONE { NONE } else { group_of(part) };
+            fill(&mut labels, run, |v, label| {
+                *label = if fixed[v] == NONE { NONE } else { group_of(fixed[v]) };
             })?;
             Ok(Items::Owned(labels))
         };
@@ -149,11 +151,7 @@ impl<'a, const D: usize> Graph<'a, D> {
         weights: Buffer<Load<D>>,
         run: &Run,
     ) -> Result<Self> {
-        let (mut total, mut heaviest) = ([0; D], [0; D]);
-        run.each(weights.len(), |v| {
-            total = plus(total, weights[v as usize]);
-            heaviest = largest(heaviest, weights[v as usize]);
-        })?;
+        let (total, heaviest) = totals(weights.len(), &|v: u32| weights[v as usize], run)?;
         Ok(Self {
             offsets: Items::Owned(offsets),
             entries: Entries::owned(targets, edge_weights),

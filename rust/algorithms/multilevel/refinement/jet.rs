@@ -33,7 +33,7 @@ use crate::algorithms::multilevel::model::{
 };
 use crate::base::{Buffer, NONE, Result, Run};
 use crate::capacity::{Load, fits, plus};
-use crate::exec::scratches;
+use crate::exec::{fill, scratches};
 use crate::sets::Bits;
 
 /// The lists around vertices that moved are read instead of all lists if they have at most 1/FAR of all
@@ -105,7 +105,7 @@ impl<const D: usize> Refiner<D> for Jet {
             let cut = search.propose(assignment, self.lenience * left, run)?;
             let quality = Quality { excess: assignment.excess(caps), cut };
             if best.as_ref().is_none_or(|(best, _)| quality.beats(*best)) {
-                best_parts.copy_from_slice(&assignment.part_of);
+                fill(&mut best_parts, run, |v, part| *part = assignment.part_of[v])?;
                 best = Some((quality, assignment.loads.clone()));
             }
             let most = best.as_ref().map_or(0, |(best, _)| best.cut) as f64;
