@@ -51,9 +51,9 @@ _ANEW = "Run the command that waits for the tasks again"
 
 FUNCTIONS = (
     "machines.job:made",
-    "machines.adjacency:count",
-    "machines.adjacency:scatter",
-    "machines.adjacency:gather",
+    "machines.partitioning:count",
+    "machines.partitioning:scatter",
+    "machines.partitioning:gather",
     "machines.parts:write_group",
     "measures.vertex_counts:count_kind",
 )

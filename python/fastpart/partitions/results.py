@@ -128,7 +128,10 @@ class Evaluation(Tabular):
         repeated = ["load"] if "load" in parts.columns and parts["load"].equals(parts[self.of]) else []
         frames = (self.summary, self.types, self.relations, parts.drop([*caps, *repeated]))
         title = ", ".join(
-            [f"{self.algorithm}: parts of {self.of}", *(f"{name} {cap:,}" for name, cap in caps.items())]
+            [
+                f"{self.algorithm}: parts of {self.of}",
+                *(f"{name} {cap:,}" for name, cap in caps.items() if cap is not None),
+            ]
         )
         return tables(title, *(frame for frame in frames if frame is not None))
 
