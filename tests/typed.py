@@ -52,7 +52,7 @@ for batch in fp.open_partition("parts").loader("train", fanouts=[5]):
 for of_edges in fp.open_partition("parts").link_loader(fanouts=[5]):
     of_edges.edge_label, of_edges.relation  # noqa: B018
 trained = fp.train.full("parts")
-assert_type(trained.predict("parts", outputs="logits"), npt.NDArray[np.float32])
+assert_type(trained.predict("parts", what="logits"), npt.NDArray[np.float32])
 assert_type(trained.predict("parts", restore="graph", out="p.csv"), Path)
 assert_type(p.cut_ratio, float)
 assert_type(p.evaluate().halo_rf, float)

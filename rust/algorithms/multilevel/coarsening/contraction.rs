@@ -3,8 +3,8 @@
 //! **Parallelism.** The clusters, in waves: threads sum the edges of some clusters each, and one thread
 //! appends what they got, in order. A wave is small, so that its lists hardly count beside the two graphs.
 //! Clusters with long lists are left out of it. All threads sum up one after the other, in one array
-//! ([`SharedSums`]). A piece of the list lists the clusters that come first in it. So the order of the entries
-//! is that of one thread.
+//! ([`SharedSums`]). A piece of the list lists the clusters that come first in it. So the order of the
+//! entries is that of one thread.
 
 use std::ops::Range;
 
