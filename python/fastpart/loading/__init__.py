@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.calls import no_attribute, refusing
 from ..partitions.plan import Plan
-from .cached_rows import save_cache
 from .sample import Sample
 from .trace import Trace
 
@@ -33,7 +32,6 @@ __all__ = [
     "link_loader",
     "loader",
     "rows",
-    "save_cache",
     "sum_gradients",
 ]
 

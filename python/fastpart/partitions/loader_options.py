@@ -177,7 +177,8 @@ class FetchingOptions(OptionGroup):
     cache : float or str, optional
         How many rows of other parts a rank holds in memory: a share of the rows of its parts, from 0 to 1, or a size
         with its unit for each of its parts, such as ``"200M"``. It never changes a batch. Rows that are read from
-        files are only counted as cached. Default: the rows that :meth:`save_cache` listed, if others come by messages.
+        files are only counted as cached. Default: the rows that :meth:`~fastpart.VertexPartition.save_cache` listed, if
+        others come by messages.
         With features of in-edges, as much again is for these: those of the vertices that need them most, over types by
         relation.
     cache_by : {"access", "degree", "links", "halo"}

@@ -204,8 +204,8 @@ class Loadable(StoredGraph):
         input : str, optional
             The type of the seeds in a graph with types. Default: the only one with this split, or that of the ids.
         plan : Plan or path, optional
-            A plan of these batches, from :meth:`plan`, or its folder: features are read from what it has packed. It
-            never changes a batch. Epochs beyond the plan are packed as many at a time.
+            A plan of these batches, from :meth:`~fastpart.VertexPartition.plan`, or its folder: features are read from
+            what it has packed. It never changes a batch. Epochs beyond the plan are packed as many at a time.
 
         Returns
         -------

@@ -104,9 +104,9 @@ def nodes(
     Returns
     -------
     TrainedModel
-        With :meth:`~TrainedModel.to_frame`, :meth:`~TrainedModel.to_pandas` and :attr:`~TrainedModel.folder`. The
-        folder has the graph, the parts and the training. It is removed with the result, unless
-        :meth:`~TrainedModel.save` keeps it.
+        With :meth:`~TrainedModel.to_frame`, :meth:`~fastpart.core.frames.Tabular.to_pandas` and
+        :attr:`~TrainedModel.folder`. The folder has the graph, the parts and the training. It is removed with the
+        result, unless :meth:`~TrainedModel.save` keeps it.
 
     Raises
     ------
