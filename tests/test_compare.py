@@ -330,7 +330,7 @@ def test_saved_as_parquet_is_the_table(compared, tmp_path):
     assert pl.read_parquet(tmp_path / "c.parquet").equals(compared.summary)
     with pytest.raises(
         fp.errors.ParameterError,
-        match=r"unknown suffix '.xls' .*. Use .json, .csv, .md, .tex, .parquet, .html, .svg, .png or",
+        match=r"unknown suffix '.xls' .*. Use .json, .csv, .md, .tex, .parquet, .bib, .html, .svg, .png or",
     ):
         compared.save(tmp_path / "c.xls")
     assert "c.xls" not in os.listdir(tmp_path)

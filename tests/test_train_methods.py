@@ -13,6 +13,7 @@ import pytest
 import fastpart as fp
 from fastpart.core.calls import full_signature
 from fastpart.core.option_groups import OptionGroup, entries_of, split
+from fastpart.partitions.loader_options import NegativeOptions
 from fastpart.train import options, registry
 from fastpart.train.registry import METHODS, of
 
@@ -40,7 +41,7 @@ def _shared():
     groups = [
         each for each in vars(options).values() if isinstance(each, type) and issubclass(each, OptionGroup)
     ]
-    for group in groups:
+    for group in [*groups, NegativeOptions]:
         for names, _ in entries_of(split(inspect.cleandoc(group.__doc__ or ""))[1]):
             yield names.partition(" :")[0]
 

@@ -172,9 +172,10 @@ def documented(doc: str, group: type[OptionGroup], taken: Container[str]) -> str
     entries = dict(entries_of(own))
     for base in group.__mro__:
         for names, text in entries_of(split(inspect.cleandoc(base.__doc__ or ""))[1]):
-            of = names.partition(" :")[0]
-            if of.partition(",")[0] in taken:
-                entries[names] = text + entries.pop(of, "")
+            of, colon, kind = names.partition(" :")
+            kept = [name for name in of.split(", ") if name in taken]
+            if kept:
+                entries[", ".join(kept) + colon + kind] = text + entries.pop(of, "")
     parameters = "".join(f"{names}\n{text}" for names, text in entries.items())
     return f"{before}{parameters}\n{after}"
 

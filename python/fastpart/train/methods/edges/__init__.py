@@ -40,7 +40,7 @@ def edges(source: PartitionSource, options: EdgeOptions) -> TrainedEdges:
     source : path or partition
         A partition directory of vertices, saved with ``graph=``, ``features=``, ``edge_labels=`` and
         ``edge_label_splits=``. Models that take features of edges get them as in :func:`fastpart.train.sampled`.
-    edge_labels, edge_label_splits
+    edge_labels, edge_label_splits : optional
         For a partition in memory, as ``features``.
     relation : str, optional
         The relation whose records have the labels, in a graph with types. Default: the only one with labels and records

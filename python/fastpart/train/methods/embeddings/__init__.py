@@ -52,7 +52,7 @@ def embeddings(source: PartitionSource, options: EmbeddingOptions) -> TrainedEmb
     source : path or partition
         A partition directory of vertices, saved with ``graph=`` and ``edge_splits=``. A graph without types counts as
         one of a single relation.
-    edge_splits
+    edge_splits : EdgeSplits or path, optional
         For a partition in memory, as ``features``.
     width : int
         Numbers in a learned row of a vertex. With an encoder the rows have the width ``hidden``.

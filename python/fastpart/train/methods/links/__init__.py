@@ -65,7 +65,7 @@ def links(source: PartitionSource, options: LinkOptions) -> TrainedLinks:
         there are no more.
     ahead : int
         Batches that are made ahead of their use.
-    edge_splits
+    edge_splits : EdgeSplits or path, optional
         For a partition in memory, as ``features``.
     hidden
         The rows of the encoder have this width, too.
