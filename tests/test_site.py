@@ -15,7 +15,7 @@ from fastpart.cli.verbs import Family, verbs
 from fastpart.compat import networkx, pymetis
 
 ROOT = Path(__file__).parents[1]
-DIRECTIVE = re.compile(r"^\.\. (currentmodule|auto(?:function|class|exception|data)):: (\S+)$", re.M)
+DIRECTIVE = re.compile(r"^\.\. (currentmodule|auto(?:function|class|exception|data|module)):: (\S+)$", re.M)
 
 
 def public():
