@@ -264,7 +264,9 @@ class Taken:
         for name, each in objects_of(groups):
             if each in flat.parameters and each not in held.setdefault(name, []):
                 held[name].append(each)
-        return cls(function, flat, {name: held[name] for name in OBJECTS if held.get(name)})
+        # A function with a parameter of that name, such as the folder ``run`` of a training, takes no such object.
+        free = [name for name in OBJECTS if held.get(name) and name not in flat.parameters]
+        return cls(function, flat, {name: held[name] for name in free})
 
     @cached_property
     def whole(self) -> Signature:
