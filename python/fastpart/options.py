@@ -36,7 +36,7 @@ Data = option_object("Data", [SavedData], [_docs(VertexPartition.save)])
 Records = option_object("Records", [RecordOptions], [_docs(open_graph)])
 Bounds = option_object("Bounds", [loaders.BoundOptions], [_docs(multilevel)])
 Network = option_object("Network", [trainings.Options])
-Learning = option_object("Learning", [trainings.Options, trainings.Scored])
+Learning = option_object("Learning", [trainings.Options, trainings.Scored, trainings.KeptOptions])
 Batches = option_object(
     "Batches",
     [loaders.HopOptions, loaders.LinkOptions, trainings.Options],

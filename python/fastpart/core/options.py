@@ -172,7 +172,8 @@ def with_options(
     named = [
         each
         for each in known.parameters.values()
-        if each.kind is not Parameter.VAR_KEYWORD and each.name not in OBJECTS
+        if each.kind is not Parameter.VAR_KEYWORD
+        and not (each.name in OBJECTS and each.kind is Parameter.KEYWORD_ONLY)
     ]
     if any(each.kind is Parameter.VAR_KEYWORD for each in known.parameters.values()):
         named += entries_of(Options)

@@ -367,7 +367,10 @@ class KeptOptions(OptionGroup):
         the training, or a second. One that takes longer is left out, and the summary says why.
     """
 
-    together: ClassVar = {"run": "device out resume overwrite on_epoch callbacks workers timeout"}
+    together: ClassVar = {
+        "run": "device out resume overwrite on_epoch callbacks workers timeout",
+        "learning": "baselines",
+    }
     device: Device = "cpu"
     out: StrPath | None = None
     resume: bool = False
