@@ -547,7 +547,7 @@ class TrainedModel(Tabular):
 
     def _repr_html_(self) -> str:
         named = _summary_of(self) | ({"folder": str(self.folder)} if self.folder else {})
-        return facts(f"{type(self).__name__} by {self.method}", named)
+        return facts(type(self).__name__, named)
 
     def __repr__(self) -> str:
         summary = self.summary
