@@ -76,7 +76,7 @@ def test_it_is_what_the_steps_one_by_one_give(trained, tmp_path):
 
 
 def test_probabilities_are_those_of_the_logits(trained):
-    logits = trained.predict(trained.folder / "parts", outputs="logits").astype(float)
+    logits = trained.predict(trained.folder / "parts", what="logits").astype(float)
     shares = np.exp(logits - logits.max(1, keepdims=True))
     shares /= shares.sum(1, keepdims=True)
     found = trained.to_frame()
