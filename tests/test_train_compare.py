@@ -244,8 +244,8 @@ def test_methods_are_given_what_they_take(given, recorded):
     compare(given, methods=["distgnn", "distdgl"], partitioners=["random"], seeds=1, batch_size=50, layers=1)
     options = {name: options for name, _, options, _ in recorded}
     run = {"threads": 1, "tmp_dir": None, "progress": None, "memory_limit": None}
-    assert options["distgnn"] == {"epochs": 4, "hidden": 8, "lr": 0.05, "seed": 0, "baselines": False, **run}
-    assert options["distdgl"] == {**options["distgnn"], "batch_size": 50, "layers": 1}
+    assert options["distgnn"] == {"epochs": 4, "hidden": 8, "lr": 0.05, "seed": 0, **run}
+    assert options["distdgl"] == {**options["distgnn"], "batch_size": 50, "layers": 1, "baselines": False}
 
 
 @pytest.mark.parametrize(
