@@ -9,9 +9,8 @@ import fastpart as fp
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.data.dataset.learned_rows import LearnedRows, learned_files, written  # noqa: E402
-
 from fastpart.partitions.seeds import TypeVertices  # noqa: E402
+from fastpart.train.data.learned_rows import LearnedRows, learned_files, written  # noqa: E402
 from ranks import run_code  # noqa: E402
 from typed_training import typed_parts  # noqa: E402
 
@@ -24,7 +23,7 @@ import fastpart as fp
 from fastpart.loading import sum_gradients
 from fastpart.train.options import Options
 from fastpart.train.graphs.rows import layers_of
-from fastpart.train.data.dataset.learned_rows import LearnedRows
+from fastpart.train.data.learned_rows import LearnedRows
 from fastpart.train.models import build
 from fastpart.train.models.scores import TypedTask
 

@@ -15,14 +15,13 @@ from ranks import run_code, run_ranks
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.data.dataset.learned_rows import (  # noqa: E402
+from fastpart.core.pairs import hashed, keys_of, mixed  # noqa: E402
+from fastpart.loading.negatives import others  # noqa: E402
+from fastpart.train.data.learned_rows import (  # noqa: E402
     EmbeddingTable,
     SparseAdam,
     initial,
 )
-
-from fastpart.core.pairs import hashed, keys_of, mixed  # noqa: E402
-from fastpart.loading.negatives import others  # noqa: E402
 from fastpart.train.methods.links.worker import Worker  # noqa: E402
 from fastpart.train.registry import loaded, of  # noqa: E402
 

@@ -13,10 +13,9 @@ from random_typed import random_typed_graph
 
 torch = pytest.importorskip("torch")
 
-from fastpart.train.data.dataset.learned_rows import initial  # noqa: E402
-
 from fastpart.core.pairs import hashed, keys_of, mixed  # noqa: E402
 from fastpart.loading.negatives import AllVertices  # noqa: E402
+from fastpart.train.data.learned_rows import initial  # noqa: E402
 from fastpart.train.graphs.rows import layers_of  # noqa: E402
 
 QUICK = {
