@@ -141,7 +141,7 @@ learner
     "train.runs": """
 baselines, identity, predicting
 run_folder
-beginning, history
+beginning, history, summary, tables
 trained
 """,
     "measures": """

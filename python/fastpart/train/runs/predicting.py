@@ -71,7 +71,7 @@ def predictions(
                 "fastpart.train.models.Network of two layers or more has"
             )
     chosen = Chosen.of(vertices, dataset.targets)
-    free = left_by(_needs(dataset, options, what, target, chosen.count), run)
+    free = left_by(_needs(dataset, options, what, target, chosen.count), run, "predicting")
     with scratch(target, run.tmp_dir) as (folder, layers_in):
         rows = OutputRows(chosen, None if target is None else folder / target.name)
         found = _outputs(dataset, network, options, layers, free, layers_in, chosen, learned)
@@ -152,15 +152,19 @@ class Chosen:
         return ids - self._first if self._order is None else self._order[np.searchsorted(self._ids, ids)]
 
 
+def result_need(task: Task, options: Options, what: Predicted, target: Path | None, count: int) -> Need:
+    """Return what so many rows of a result take in memory. None if they are written to a file."""
+    one = what == "classes" and not (task.multilabel or task.regression)  # of int64
+    numbers = options.hidden * options.heads if what == "embeddings" else 2 if one else task.classes
+    return Need("the result", 0 if target else 4 * numbers * count, "out=, a file")
+
+
 def _needs(
     dataset: AnyDataset[Any], options: Options, what: Predicted, target: Path | None, count: int
 ) -> list[Need]:
     """Return what predicting takes beside the process."""
     (n, edges), task = size_of(dataset), dataset.task
-    numbers = (
-        2 if what == "classes" and not task.multilabel else max(task.classes, options.hidden * options.heads)
-    )
-    rows = Need("the result", 0 if target else 4 * numbers * count, "out=, a file")
+    rows = result_need(task, options, what, target, count)
     if isinstance(dataset, Dataset):
         return [*evaluation(dataset, options, 1), rows]
     return [
