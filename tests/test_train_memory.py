@@ -66,7 +66,10 @@ def test_one_worker_trains_where_a_server_beside_it_does_not_fit(parts):
 
 
 def test_the_memory_limit_of_a_block_is_that_of_trainings(parts):
-    with fp.config(memory_limit="300M"), pytest.raises(fp.errors.MemoryBudgetError, match="torch and its modules"):
+    with (
+        fp.config(memory_limit="300M"),
+        pytest.raises(fp.errors.MemoryBudgetError, match="torch and its modules"),
+    ):
         fp.train.sampled(parts, **QUICK)
 
 

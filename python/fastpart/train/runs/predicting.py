@@ -27,7 +27,7 @@ from ..data.dataset import AnyDataset, Dataset, open_dataset
 from ..inference.hops import PIECE_BYTES
 from ..inference.inference import Inference
 from ..memory import Need, evaluation, fitting, full_batch, graph_bytes, left_by, size_of
-from ..models import Network, TypedNetwork, takes_edge_attr
+from ..models import Network, TypedNetwork, attends, takes_edge_attr
 from ..models.categories import match_categories
 from ..models.scores import Task
 from ..options import Options, Predicted
@@ -152,10 +152,10 @@ class Chosen:
         return ids - self._first if self._order is None else self._order[np.searchsorted(self._ids, ids)]
 
 
-def result_need(task: Task, options: Options, what: Predicted, target: Path | None, count: int) -> Need:
-    """Return what so many rows of a result take in memory. None if they are written to a file."""
+def result_need(task: Task, what: Predicted, hidden: int, target: Path | None, count: int) -> Need:
+    """Return what so many rows of a result take in memory, embeddings ``hidden`` numbers each. None of a file."""
     one = what == "classes" and not (task.multilabel or task.regression)  # of int64
-    numbers = options.hidden * options.heads if what == "embeddings" else 2 if one else task.classes
+    numbers = hidden if what == "embeddings" else 2 if one else task.classes
     return Need("the result", 0 if target else 4 * numbers * count, "out=, a file")
 
 
@@ -164,7 +164,8 @@ def _needs(
 ) -> list[Need]:
     """Return what predicting takes beside the process."""
     (n, edges), task = size_of(dataset), dataset.task
-    rows = result_need(task, options, what, target, count)
+    hidden = options.hidden * (options.heads if attends(options.model) else 1)
+    rows = result_need(task, what, hidden, target, count)
     if isinstance(dataset, Dataset):
         return [*evaluation(dataset, options, 1), rows]
     return [

@@ -219,7 +219,7 @@ class TrainedEdges(TrainedModel):
         parts, task = dataset.partition.parts, self.task
         chosen = Chosen.of(wanted, range(dataset.records.m), "edges")
         records = 24 * dataset.records.m
-        result = result_need(task, self.options, what, target, chosen.count)
+        result = result_need(task, what, self.options.hidden, target, chosen.count)
         needed = [*evaluation(dataset, self.options, 1), Need("places of records", records), result]
         free = left_by(needed, run, "predicting")
         fits = fitting(dataset, self.options, free)

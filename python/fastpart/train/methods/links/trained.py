@@ -91,7 +91,7 @@ class TrainedLinks(TrainedModel):
         partition = dataset.partition
         parts = partition.parts
         chosen = Chosen.of(vertices, range(len(partition)))
-        result = result_need(self.task, self.options, what, target, chosen.count)
+        result = result_need(self.task, what, self.options.hidden, target, chosen.count)
         needed = [*evaluation(dataset, self.options, 1), result]
         fits = fitting(dataset, self.options, left_by(needed, run, "predicting"))
         wanted = np.concatenate([chosen.mask(np.asarray(part.inner)) for part in parts])
