@@ -11,6 +11,7 @@ from fastpart.partitions.loader_options import EdgeKey, Fanouts
 from fastpart.partitions.plan import Plan
 from fastpart.partitions.stored_graph import StoredGraph
 
+
 class Savable:
     def save(
         self,

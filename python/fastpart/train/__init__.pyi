@@ -63,10 +63,7 @@ def full(
     patience: int | None = None,
     seed: int = 0,
     batch_size: int | None = None,
-    fanouts: Sequence[int]
-    | Mapping[str, Sequence[int]]
-    | Mapping[tuple[str, str, str], Sequence[int]]
-    | None = None,
+    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
     target: str | None = None,
     features: Any = None,
     labels: Any = None,
@@ -106,10 +103,7 @@ def sampled(
     patience: int | None = None,
     seed: int = 0,
     batch_size: int | None = 1000,
-    fanouts: Sequence[int]
-    | Mapping[str, Sequence[int]]
-    | Mapping[tuple[str, str, str], Sequence[int]]
-    | None = None,
+    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
     target: str | None = None,
     features: Any = None,
     labels: Any = None,
@@ -161,10 +155,7 @@ def bytegnn(
     patience: int | None = None,
     seed: int = 0,
     batch_size: int | None = 1000,
-    fanouts: Sequence[int]
-    | Mapping[str, Sequence[int]]
-    | Mapping[tuple[str, str, str], Sequence[int]]
-    | None = None,
+    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
     target: str | None = None,
     features: Any = None,
     labels: Any = None,
@@ -220,10 +211,7 @@ def armada(
     patience: int | None = None,
     seed: int = 0,
     batch_size: int | None = 1000,
-    fanouts: Sequence[int]
-    | Mapping[str, Sequence[int]]
-    | Mapping[tuple[str, str, str], Sequence[int]]
-    | None = None,
+    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
     target: str | None = None,
     features: Any = None,
     labels: Any = None,
@@ -269,10 +257,7 @@ def distdgl(
     patience: int | None = None,
     seed: int = 0,
     batch_size: int | None = 1000,
-    fanouts: Sequence[int]
-    | Mapping[str, Sequence[int]]
-    | Mapping[tuple[str, str, str], Sequence[int]]
-    | None = None,
+    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
     features: Any = None,
     labels: Any = None,
     splits: Any = None,
@@ -314,10 +299,7 @@ def sdt(
     patience: int | None = None,
     seed: int = 0,
     batch_size: int | None = None,
-    fanouts: Sequence[int]
-    | Mapping[str, Sequence[int]]
-    | Mapping[tuple[str, str, str], Sequence[int]]
-    | None = None,
+    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
     target: str | None = None,
     features: Any = None,
     labels: Any = None,
@@ -441,10 +423,7 @@ def links(
     patience: int | None = None,
     seed: int = 0,
     batch_size: int | None = 1000,
-    fanouts: Sequence[int]
-    | Mapping[str, Sequence[int]]
-    | Mapping[tuple[str, str, str], Sequence[int]]
-    | None = None,
+    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
     features: Any = None,
     labels: Any = None,
     splits: Any = None,
@@ -495,10 +474,7 @@ def edges(
     patience: int | None = None,
     seed: int = 0,
     batch_size: int | None = 1000,
-    fanouts: Sequence[int]
-    | Mapping[str, Sequence[int]]
-    | Mapping[tuple[str, str, str], Sequence[int]]
-    | None = None,
+    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
     features: Any = None,
     labels: Any = None,
     splits: Any = None,
@@ -550,10 +526,7 @@ def embeddings(
     patience: int | None = None,
     seed: int = 0,
     batch_size: int | None = 1000,
-    fanouts: Sequence[int]
-    | Mapping[str, Sequence[int]]
-    | Mapping[tuple[str, str, str], Sequence[int]]
-    | None = None,
+    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
     features: Any = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
@@ -585,7 +558,7 @@ def nodes(
     split: str | Mapping[str, float] | None = None,
     columns: Sequence[int | str] | None = None,
     directedness: Directedness = "undirected",
-    missing: Literal["error", "drop", "add"] = "error",
+    missing: Literal['error', 'drop', 'add'] = "error",
     k: int | None = None,
     ahead: int = 2,
     model: str | Callable[..., Any] = "graphsage",
@@ -606,10 +579,7 @@ def nodes(
     patience: int | None = 20,
     seed: int = 0,
     batch_size: int | None = None,
-    fanouts: Sequence[int]
-    | Mapping[str, Sequence[int]]
-    | Mapping[tuple[str, str, str], Sequence[int]]
-    | None = None,
+    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     overwrite: bool = False,
@@ -639,7 +609,7 @@ def compare(
     labels: Any = None,
     splits: Any = None,
     split: int | None = None,
-    methods: Sequence[str] = ("sampled", "sdt", "full"),
+    methods: Sequence[str] = ('sampled', 'sdt', 'full'),
     partitioners: Sequence[str] | None = None,
     seeds: int = 3,
     model: str | Callable[..., Any] = "graphsage",
@@ -658,10 +628,7 @@ def compare(
     eval_every: int = 1,
     patience: int | None = None,
     batch_size: int | None = 1000,
-    fanouts: Sequence[int]
-    | Mapping[str, Sequence[int]]
-    | Mapping[tuple[str, str, str], Sequence[int]]
-    | None = None,
+    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
     device: Literal["cpu", "cuda"] = "cpu",
     data: Data | None = None,
     network: Network | None = None,

@@ -153,7 +153,7 @@ class Chosen:
 
 
 def result_need(task: Task, what: Predicted, hidden: int, target: Path | None, count: int) -> Need:
-    """Return what so many rows of a result take in memory, embeddings ``hidden`` numbers each. None of a file."""
+    """Return the need of a result of ``count`` rows. An embedding has ``hidden`` numbers, and a file takes nothing."""
     one = what == "classes" and not (task.multilabel or task.regression)  # of int64
     numbers = hidden if what == "embeddings" else 2 if one else task.classes
     return Need("the result", 0 if target else 4 * numbers * count, "out=, a file")

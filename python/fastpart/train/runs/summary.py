@@ -1,4 +1,4 @@
-"""The summary of a training: what its epochs cost, and all of it as text."""
+"""The summary of a training: the costs of its epochs, and the text that is printed."""
 
 from __future__ import annotations
 
