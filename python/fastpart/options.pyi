@@ -4,7 +4,16 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from fastpart.core.option_groups import OptionObject
-from fastpart.core.parameters import CacheCriterion, Directedness, FeatureDtype, IdType, Layout, Progress, RowsIo, StrPath
+from fastpart.core.parameters import (
+    CacheCriterion,
+    Directedness,
+    FeatureDtype,
+    IdType,
+    Layout,
+    Progress,
+    RowsIo,
+    StrPath,
+)
 from fastpart.machines.engine import Engine
 from fastpart.partitions.loader_options import Fanouts, Negatives, Remote, Sampling, Temporal
 

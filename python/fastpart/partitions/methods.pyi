@@ -11,7 +11,6 @@ from fastpart.partitions.loader_options import EdgeKey, Fanouts
 from fastpart.partitions.plan import Plan
 from fastpart.partitions.stored_graph import StoredGraph
 
-
 class Savable:
     def save(
         self,

@@ -63,7 +63,10 @@ def full(
     patience: int | None = None,
     seed: int = 0,
     batch_size: int | None = None,
-    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
+    fanouts: Sequence[int]
+    | Mapping[str, Sequence[int]]
+    | Mapping[tuple[str, str, str], Sequence[int]]
+    | None = None,
     target: str | None = None,
     features: Any = None,
     labels: Any = None,
@@ -103,7 +106,10 @@ def sampled(
     patience: int | None = None,
     seed: int = 0,
     batch_size: int | None = 1000,
-    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
+    fanouts: Sequence[int]
+    | Mapping[str, Sequence[int]]
+    | Mapping[tuple[str, str, str], Sequence[int]]
+    | None = None,
     target: str | None = None,
     features: Any = None,
     labels: Any = None,
@@ -155,7 +161,10 @@ def bytegnn(
     patience: int | None = None,
     seed: int = 0,
     batch_size: int | None = 1000,
-    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
+    fanouts: Sequence[int]
+    | Mapping[str, Sequence[int]]
+    | Mapping[tuple[str, str, str], Sequence[int]]
+    | None = None,
     target: str | None = None,
     features: Any = None,
     labels: Any = None,
@@ -211,7 +220,10 @@ def armada(
     patience: int | None = None,
     seed: int = 0,
     batch_size: int | None = 1000,
-    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
+    fanouts: Sequence[int]
+    | Mapping[str, Sequence[int]]
+    | Mapping[tuple[str, str, str], Sequence[int]]
+    | None = None,
     target: str | None = None,
     features: Any = None,
     labels: Any = None,
@@ -257,7 +269,10 @@ def distdgl(
     patience: int | None = None,
     seed: int = 0,
     batch_size: int | None = 1000,
-    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
+    fanouts: Sequence[int]
+    | Mapping[str, Sequence[int]]
+    | Mapping[tuple[str, str, str], Sequence[int]]
+    | None = None,
     features: Any = None,
     labels: Any = None,
     splits: Any = None,
@@ -299,7 +314,10 @@ def sdt(
     patience: int | None = None,
     seed: int = 0,
     batch_size: int | None = None,
-    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
+    fanouts: Sequence[int]
+    | Mapping[str, Sequence[int]]
+    | Mapping[tuple[str, str, str], Sequence[int]]
+    | None = None,
     target: str | None = None,
     features: Any = None,
     labels: Any = None,
@@ -423,7 +441,10 @@ def links(
     patience: int | None = None,
     seed: int = 0,
     batch_size: int | None = 1000,
-    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
+    fanouts: Sequence[int]
+    | Mapping[str, Sequence[int]]
+    | Mapping[tuple[str, str, str], Sequence[int]]
+    | None = None,
     features: Any = None,
     labels: Any = None,
     splits: Any = None,
@@ -474,7 +495,10 @@ def edges(
     patience: int | None = None,
     seed: int = 0,
     batch_size: int | None = 1000,
-    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
+    fanouts: Sequence[int]
+    | Mapping[str, Sequence[int]]
+    | Mapping[tuple[str, str, str], Sequence[int]]
+    | None = None,
     features: Any = None,
     labels: Any = None,
     splits: Any = None,
@@ -526,7 +550,10 @@ def embeddings(
     patience: int | None = None,
     seed: int = 0,
     batch_size: int | None = 1000,
-    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
+    fanouts: Sequence[int]
+    | Mapping[str, Sequence[int]]
+    | Mapping[tuple[str, str, str], Sequence[int]]
+    | None = None,
     features: Any = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
@@ -558,7 +585,7 @@ def nodes(
     split: str | Mapping[str, float] | None = None,
     columns: Sequence[int | str] | None = None,
     directedness: Directedness = "undirected",
-    missing: Literal['error', 'drop', 'add'] = "error",
+    missing: Literal["error", "drop", "add"] = "error",
     k: int | None = None,
     ahead: int = 2,
     model: str | Callable[..., Any] = "graphsage",
@@ -579,7 +606,10 @@ def nodes(
     patience: int | None = 20,
     seed: int = 0,
     batch_size: int | None = None,
-    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
+    fanouts: Sequence[int]
+    | Mapping[str, Sequence[int]]
+    | Mapping[tuple[str, str, str], Sequence[int]]
+    | None = None,
     device: Literal["cpu", "cuda"] = "cpu",
     out: StrPath | None = None,
     overwrite: bool = False,
@@ -609,7 +639,7 @@ def compare(
     labels: Any = None,
     splits: Any = None,
     split: int | None = None,
-    methods: Sequence[str] = ('sampled', 'sdt', 'full'),
+    methods: Sequence[str] = ("sampled", "sdt", "full"),
     partitioners: Sequence[str] | None = None,
     seeds: int = 3,
     model: str | Callable[..., Any] = "graphsage",
@@ -628,7 +658,10 @@ def compare(
     eval_every: int = 1,
     patience: int | None = None,
     batch_size: int | None = 1000,
-    fanouts: Sequence[int] | Mapping[str, Sequence[int]] | Mapping[tuple[str, str, str], Sequence[int]] | None = None,
+    fanouts: Sequence[int]
+    | Mapping[str, Sequence[int]]
+    | Mapping[tuple[str, str, str], Sequence[int]]
+    | None = None,
     device: Literal["cpu", "cuda"] = "cpu",
     data: Data | None = None,
     network: Network | None = None,

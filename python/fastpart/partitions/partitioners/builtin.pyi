@@ -39,7 +39,6 @@ PARTITIONERS: dict[str, Callable[..., Partition]]
 SUCCESSORS: dict[str, _core.Algorithm]
 
 def on_machines(algorithm: str, place: Place, graph: Any, k: int, **given: Any) -> Partition: ...
-
 def spring(
     graph: Any,
     k: int,

@@ -18,6 +18,7 @@ from ...core.options import RunOptions
 from ...core.outputs import folder_beside
 from ...core.pairs import among
 from ...core.parameters import shown
+from ...core.parsing import created
 from ...errors import GraphWarning, ParameterError, warn
 from ...partitions.partition import PartitionSource, directory_of
 from ...partitions.seeds import vertex_ids
@@ -308,11 +309,11 @@ class OutputRows:
             if self._file is None:
                 self._rows = np.zeros(shape, rows.dtype)
             else:
-                self._rows = np.lib.format.open_memmap(self._file, "w+", rows.dtype, shape)
+                self._rows = created(self._file, rows.dtype, shape)
         self._rows[self._chosen.places(vertices)] = rows
         self._unwritten += rows.nbytes
         if self._file is not None and self._unwritten > PIECE_BYTES:
-            self._rows.flush()  # type: ignore[attr-defined]
+            self._rows.flush()  # type: ignore[union-attr]
             self._unwritten = 0
 
     def moved(self, target: Path | None) -> npt.NDArray[Any]:
