@@ -240,6 +240,17 @@ mod tests {
         assert_eq!(sizes, [1 << 15, 1 << 15, 1 << 16, 4 << 17, 4 << 17]);
     }
 
+    #[test]
+    fn rows_of_earlier_scopes_take_no_slots() {
+        let mut table = IdTable::sized(1 << 17, 0).unwrap();
+        for scope in 0..10 {
+            table.begin();
+            let rows: Vec<u32> = (0..2048).map(|index| 2048 * scope + index).collect();
+            assert!(places(&mut table, &rows).into_iter().eq((0..2048).map(|place| (place, true))));
+            assert!(matches!(table.slots, Slots::OfMet { bits: INITIAL, .. }));
+        }
+    }
+
     proptest! {
         #[test]
         fn both_tables_give_the_same_places(
