@@ -214,7 +214,7 @@ def _entry(algorithm: Any) -> Entry:
             return _function(getattr(algorithm, "__name__", type(algorithm).__name__), algorithm)
     raise TypeError(
         "algorithms: expected the name of an algorithm, (name, {parameter: value}), a partition, a "
-        f"callable(graph, k), or (label, one of these), got {type(algorithm).__name__}"
+        f"callable(graph, k), or a pair of a label and an algorithm, got {type(algorithm).__name__}"
     )
 
 

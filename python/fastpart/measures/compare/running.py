@@ -71,9 +71,9 @@ def compare(
         partitioner or of a peer (``metis``, ``kaminpar``, ``mtkahypar``, ``heistream``, ``buffcut``). A name with
         parameters:
         ``"spring:passes=2"`` or ``("spring", {"passes": 2})``. A partition, which is measured at its own k. A
-        ``callable(graph, k)`` that returns a partition or an array (one part per vertex or per record). Or ``(label,
-        ...)`` with one of these, which has this name in tables. So has one of a dict: ``{"ours": mine, "KaMinPar":
-        "kaminpar:preset=strong"}``. A callable also gets ``balance``, ``seed``, ``splits``, ``threads``,
+        ``callable(graph, k)`` that returns a partition or an array (one part per vertex or per record). Or
+        ``(label, algorithm)``, which gives an algorithm, a partition or a callable this name in tables. A dict does the
+        same: ``{"ours": mine, "KaMinPar": "kaminpar:preset=strong"}``. A callable also gets ``balance``, ``seed``, ``splits``, ``threads``,
         ``memory_limit``, ``tmp_dir`` and ``progress`` if it has parameters of these names. Default: all built-in
         partitioners (``bytegnn`` with ``splits`` only), their variants (``of``, ``scoring``), and the peers that are
         installed, also with their presets of highest quality.
