@@ -374,6 +374,16 @@ def test_the_best_within_the_bound_is_bold_and_failures_are_named(done, tmp_path
         assert rf"{graph} & fails\_once & 4 & no room \\" in text
 
 
+def test_a_table_says_what_its_marks_mean(done, tmp_path):
+    for name, bound in (("t.tex", "% Bound: "), ("t.md", "Bound: ")):
+        done.save(tmp_path / name)
+        lines = (tmp_path / name).read_text().splitlines()
+        (place,) = (place for place, line in enumerate(lines) if line.startswith(bound))
+        assert re.search(r"1\.03 of the mean.* \\?\* marks parts above it\.$", lines[place])
+        assert any("3 seeds: mean ± standard deviation." in line for line in lines)
+        assert place < min(place for place, line in enumerate(lines) if "uneven" in line)
+
+
 @pytest.mark.parametrize(
     ("name", "given", "error", "text"),
     [
