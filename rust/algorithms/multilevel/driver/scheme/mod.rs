@@ -37,7 +37,7 @@ use crate::algorithms::multilevel::model::{Graph, Problem, Size, Solution, copie
 use crate::algorithms::multilevel::refinement::{self, Flows, Fm, Jet, Rebalance, Refiners, refined};
 use crate::base::{Buffer, Error, Result, Run, splitmix64};
 use crate::capacity::Load;
-use crate::exec::side_by_side;
+use crate::exec::{fold, side_by_side};
 pub use effort::Effort;
 
 /// Least number of attempts on a graph that could not be coarsened that far, unless it is large.
@@ -434,12 +434,12 @@ impl<const D: usize> Policy<D> for SchemePolicy<'_, D> {
 /// Whether a few vertices have most of the edges. Weight then says more than density: clusters form around
 /// hubs, and the more members one has the better it is.
 pub(crate) fn skewed<const D: usize>(graph: &Graph<D>, run: &Run) -> Result<bool> {
-    let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
-    run.each(graph.len(), |v| {
-        let degree = graph.degree(v) as f64;
-        count += f64::from(degree > 0.0);
-        sum += degree;
-        squares += degree * degree;
-    })?;
+    let add = |[count, sum, squares]: [u128; 3], v: usize| {
+        let degree = graph.degree(v as u32) as u64;
+        let square = u128::from(degree) * u128::from(degree);
+        [count + u128::from(degree > 0), sum + u128::from(degree), squares + square]
+    };
+    let join = |one: [u128; 3], other: [u128; 3]| std::array::from_fn(|i| one[i] + other[i]);
+    let [count, sum, squares] = fold(run, graph.len(), [0; 3], add, join)?.map(|sum| sum as f64);
     Ok(squares * count >= SKEWED * sum * sum && sum > 0.0)
 }
