@@ -34,7 +34,7 @@ pub(crate) fn partition<const D: usize>(
 ) -> Result<Buffer<u32>> {
     let k = problem.caps.len();
     if k == 2 {
-        let tries = if D > 1 { BISECTIONS_UNDER_BOUNDS } else { scheme.effort.tuning().bisections };
+        let tries = if D > 1 { BISECTIONS_UNDER_BOUNDS } else { scheme.bisections };
         return bisect(problem, tries, seed);
     }
     // If there are many bisections, long refinement of each gains little beside its cost.

@@ -68,6 +68,9 @@ const CLUSTERS_IN_BISECTION: u64 = 6;
 const CLUSTERS_UNDER_BOUNDS: u64 = 60;
 /// Ratio of the mean square to the squared mean of the degrees from which on a graph is *skewed*.
 const SKEWED: f64 = 25.0;
+/// The largest such ratio of *even* degrees, as in meshes and grids. Boundaries of these are lines or surfaces,
+/// which depend most on where the first bisections lie.
+const EVEN: f64 = 1.15;
 /// A level that keeps a larger share of the vertices is the last before the attempts.
 const STALLED: f64 = 0.8;
 /// A level of an attempt or a V-cycle that keeps a larger share of the vertices is the coarsest.
@@ -108,6 +111,8 @@ pub struct Scheme {
     pub boundaries: bool,
     /// Whether flows follow FM.
     pub flows: bool,
+    /// Sides that are grown for each bisection of the coarsest graph, under one bound.
+    pub bisections: u64,
     /// Entries of the given graph, if the one at hand is a level of it. Attempts are then made one after the
     /// other.
     pub entries: u64,
@@ -136,6 +141,7 @@ impl Scheme {
             table: TABLE,
             boundaries: true,
             flows: effort.tuning().flows,
+            bisections: effort.tuning().bisections,
             entries: 0,
         }
     }
@@ -188,8 +194,14 @@ impl Scheme {
     /// The scheme, adapted to `graph`.
     pub fn suited<const D: usize>(&self, graph: &Graph<D>, run: &Run) -> Result<Self> {
         let mut scheme = Self { table: table(graph.num_entries()), ..self.clone() };
-        if D == 1 && self.ratings.first() == Some(&Rating::Density) && skewed(graph, run)? {
-            scheme.ratings = self.ratings.iter().map(|rating| rating.opposite()).collect();
+        if D == 1 {
+            let spread = degree_spread(graph, run)?;
+            if spread >= SKEWED && self.ratings.first() == Some(&Rating::Density) {
+                scheme.ratings = self.ratings.iter().map(|rating| rating.opposite()).collect();
+            }
+            if spread <= EVEN {
+                scheme.bisections = self.effort.tuning().bisections_if_even;
+            }
         }
         Ok(scheme)
     }
@@ -436,6 +448,11 @@ impl<const D: usize> Policy<D> for SchemePolicy<'_, D> {
 /// Whether a few vertices have most of the edges. Weight then says more than density: clusters form around
 /// hubs, and the more members one has the better it is.
 pub(crate) fn skewed<const D: usize>(graph: &Graph<D>, run: &Run) -> Result<bool> {
+    Ok(degree_spread(graph, run)? >= SKEWED)
+}
+
+/// The mean of the squared degrees above 0, as a multiple of the squared mean. 0 without any edge.
+fn degree_spread<const D: usize>(graph: &Graph<D>, run: &Run) -> Result<f64> {
     let add = |[count, sum, squares]: [u128; 3], v: usize| {
         let degree = graph.degree(v as u32) as u64;
         let square = u128::from(degree) * u128::from(degree);
@@ -443,5 +460,44 @@ pub(crate) fn skewed<const D: usize>(graph: &Graph<D>, run: &Run) -> Result<bool
     };
     let join = |one: [u128; 3], other: [u128; 3]| std::array::from_fn(|i| one[i] + other[i]);
     let [count, sum, squares] = fold(run, graph.len(), [0; 3], add, join)?.map(|sum| sum as f64);
-    Ok(squares * count >= SKEWED * sum * sum && sum > 0.0)
+    Ok(if sum > 0.0 { squares * count / (sum * sum) } else { 0.0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithms::multilevel::model::Builder;
+
+    /// A cycle of `n` vertices, `hubs` of which have an edge to every other vertex besides.
+    fn wheel(n: u32, hubs: u32) -> Graph<'static, 1> {
+        let mut builder = Builder::new(n as usize, (n as usize) * (2 + 2 * hubs as usize)).unwrap();
+        for v in 0..n {
+            let (around, spokes) = ([(v + 1) % n, (v + n - 1) % n], if v < hubs { 0..n } else { 0..hubs });
+            around.into_iter().chain(spokes).filter(|&u| u != v).for_each(|u| builder.entry(u, 1));
+            builder.vertex([1]);
+        }
+        builder.finish()
+    }
+
+    #[test]
+    fn a_scheme_is_adapted_to_the_spread_of_the_degrees() {
+        let scheme = Scheme::new(1, Effort::Default);
+        let tuning = scheme.effort.tuning();
+        for threads in [1, 2, 8] {
+            let run = Run::new(Some(threads), None).unwrap();
+            for (n, hubs, is_skewed, bisections) in [
+                (40_000, 0, false, tuning.bisections_if_even),
+                (40, 1, false, tuning.bisections),
+                (40_000, 1, true, tuning.bisections),
+            ] {
+                let graph = wheel(n, hubs);
+                let suited = scheme.suited(&graph, &run).unwrap();
+                assert_eq!(suited.ratings != scheme.ratings, is_skewed, "{n} {hubs}");
+                assert_eq!(suited.bisections, bisections, "{n} {hubs}");
+                // Adapted once more, it stays the same.
+                let again = suited.suited(&graph, &run).unwrap();
+                assert_eq!((again.ratings, again.bisections), (suited.ratings, suited.bisections));
+            }
+        }
+    }
 }

@@ -10,6 +10,8 @@ pub(crate) struct Tuning {
     pub attempts_at: u64,
     /// Sides that are grown for each bisection of the coarsest graph, under one bound.
     pub bisections: u64,
+    /// Their number where the degrees of all vertices are nearly equal.
+    pub bisections_if_even: u64,
     /// Iterations of Jet on a level.
     pub jet_iterations: u32,
     /// Iterations that are left out on the given graph, where they take most of the time.
@@ -34,6 +36,7 @@ pub(crate) struct Tuning {
 const FAST: Tuning = Tuning {
     attempts_at: 4,
     bisections: 2,
+    bisections_if_even: 2,
     jet_iterations: 1,
     fewer_on_given: 1,
     fm: false,
@@ -56,6 +59,7 @@ const QUICK: Tuning = Tuning {
 
 const DEFAULT: Tuning = Tuning {
     bisections: 5,
+    bisections_if_even: 15,
     jet_iterations: 12,
     fewer_on_given: 0,
     gain_tables: true,
