@@ -434,12 +434,30 @@ impl<const D: usize> Policy<D> for SchemePolicy<'_, D> {
 /// Whether a few vertices have most of the edges. Weight then says more than density: clusters form around
 /// hubs, and the more members one has the better it is.
 pub(crate) fn skewed<const D: usize>(graph: &Graph<D>, run: &Run) -> Result<bool> {
-    let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
-    run.each(graph.len(), |v| {
-        let degree = graph.degree(v) as f64;
-        count += f64::from(degree > 0.0);
-        sum += degree;
-        squares += degree * degree;
-    })?;
-    Ok(squares * count >= SKEWED * sum * sum && sum > 0.0)
+    let mut moments = Moments::default();
+    run.each(graph.len(), |v| moments.add(graph.degree(v) as f64))?;
+    Ok(moments.are_skewed())
+}
+
+/// Sums over the degrees of vertices with neighbours.
+#[derive(Default)]
+pub(crate) struct Moments {
+    count: f64,
+    sum: f64,
+    squares: f64,
+}
+
+impl Moments {
+    /// Adds the degree of a vertex.
+    pub(crate) fn add(&mut self, degree: f64) {
+        self.count += f64::from(degree > 0.0);
+        self.sum += degree;
+        self.squares += degree * degree;
+    }
+
+    /// Whether a few vertices have most of the edges.
+    pub(crate) fn are_skewed(&self) -> bool {
+        let &Self { count, sum, squares } = self;
+        squares * count >= SKEWED * sum * sum && sum > 0.0
+    }
 }
