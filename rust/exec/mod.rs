@@ -3,7 +3,7 @@
 //!
 //! | does a decision need the state? | must it see its predecessor? | take |
 //! |---|---|---|
-//! | no: items or vertices | | [`scan`](scan()), [`map`](map()), [`fill`], [`fold`], [`group`], [`for_each`], [`scan_ranges`] |
+//! | no: items or vertices | | [`scan`](scan()), [`map`](map()), [`fill`], [`fold`], [`select`], [`group`], [`for_each`], [`scan_ranges`] |
 //! | no: all records | | [`pass`](pass()), [`each_block`] |
 //! | yes: the vertices of a round | no: the caller approves proposals | [`propose`], and [`division`] if replicas have the lists |
 //! | yes: vertices in an order | as far as a batch allows: those whose state has changed decide again | [`decide_all`] |
@@ -37,7 +37,7 @@ pub use pass::{blocks, pass};
 pub(crate) use pass::{each_block, in_order};
 pub(crate) use pipeline::pipeline;
 pub(crate) use rounds::{most_threads, propose, scratches, share};
-pub(crate) use scan::{fill, fold, for_each, map, scan, scan_ranges, sort_by_key};
+pub(crate) use scan::{fill, fold, for_each, map, scan, scan_ranges, select, sort_by_key};
 pub use shuffle::{key, shuffle};
 pub(crate) use side_by_side::{join, side_by_side};
 pub(crate) use spill::{Entry, Spill, SpillReader, Writer, spill_edges};

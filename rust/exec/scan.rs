@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use rayon::prelude::*;
 
 use super::side_by_side::{queue, side_by_side};
-use crate::base::{Error, Result, Run};
+use crate::base::{Error, Growing, Result, Run};
 
 /// Items of an array that a worker takes at a time.
 const CHUNK: usize = 1 << 14;
@@ -134,7 +134,40 @@ pub(crate) fn fold<S: Copy + Send + Sync>(
     Ok(scan_ranges(run, usize::MAX, n, CHUNK, || Ok(zero), add)?.into_iter().fold(zero, join))
 }
 
+/// The numbers below `n` that `is_one` selects, ascending. `what` names them in errors.
+pub(crate) fn select(
+    run: &Run,
+    n: usize,
+    what: &str,
+    is_one: impl Fn(u32) -> bool + Sync,
+) -> Result<Vec<u32>> {
+    let of_chunk = |(): &mut (), index: usize| {
+        let (first, mut found) = (index * CHUNK, Growing::default());
+        (first..n.min(first + CHUNK)).map(|v| v as u32).filter(|&v| is_one(v)).for_each(|v| found.push(v));
+        run.check().map(|()| found)
+    };
+    let workers = if n <= CHUNK { 1 } else { run.threads() };
+    Growing::concat(map(run, workers, n.div_ceil(CHUNK), || Ok(()), of_chunk)?, what)
+}
+
 /// Where an error lies in the stream. Errors without a place come last.
 fn position(error: &Error) -> u64 {
     if let Error::IdOutOfRange { record, .. } = error { *record } else { u64::MAX }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn selected_numbers_ascend_for_all_threads() {
+        let is_one = |v: u32| v % 7 == 3 || v % 1000 < 5;
+        for n in [0, 1, CHUNK, CHUNK + 1, 5 * CHUNK + 17] {
+            let expected: Vec<u32> = (0..n as u32).filter(|&v| is_one(v)).collect();
+            for threads in [1, 2, 8] {
+                let run = Run::new(Some(threads), None).unwrap();
+                assert_eq!(select(&run, n, "test", is_one).unwrap(), expected);
+            }
+        }
+    }
 }

@@ -34,7 +34,7 @@ use rustc_hash::FxHashMap;
 use crate::algorithms::multilevel::model::Graph;
 use crate::base::{Buffer, NONE, Result, Run, prefetch, shared, splitmix64};
 use crate::capacity::{Load, fits, minus, plus};
-use crate::exec::{fill, fold, map, scratches, share};
+use crate::exec::{fill, fold, map, scratches, select, share};
 use crate::sets::{RatingMap, SharedSums, to_starts};
 
 /// Groups of the vertices of a large graph: with fewer, clusters are worse.
@@ -54,6 +54,8 @@ const ENTRIES_OF_A_THREAD: usize = 1 << 13;
 /// Vertices by which clusters are prefetched ahead, and the most neighbours for which they are.
 const AHEAD: u32 = 2;
 const MOST_AHEAD: usize = 64;
+/// Vertices by which the clusters that others want to join are prefetched ahead.
+const APPROVED_AHEAD: usize = 8;
 
 /// How a vertex rates a cluster. No rating is the best for all graphs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,8 +169,8 @@ impl<const D: usize> Clusterer<D> {
             let mut moved = 0;
             for group in groups(n as u32, self.seed ^ u64::from(round)) {
                 state.propose::<false>(&group, &mut maps, &mut hubs, &mut targets, run)?;
-                for v in group.iter().flat_map(|block| block.clone()) {
-                    moved += usize::from(state.approve(v, targets[v as usize]));
+                for block in group {
+                    moved += state.approve_all(block.clone(), &targets);
                 }
                 run.check()?;
             }
@@ -206,16 +208,11 @@ struct Hubs {
 
 impl Hubs {
     fn new<const D: usize>(graph: &Graph<D>, run: &Run) -> Result<Self> {
-        let mut vertices = Vec::new();
-        if SharedSums::takes(graph.num_entries() as usize, graph.len()) {
-            let here = graph.here();
-            run.each(graph.len(), |v| {
-                if SharedSums::takes(graph.degree(v), graph.len()) && here.contains(&v) {
-                    vertices.push(v);
-                }
-            })?;
-        }
-        Ok(Self { vertices, sums: SharedSums::new(graph.len()) })
+        let (n, here) = (graph.len(), graph.here());
+        let some = if SharedSums::takes(graph.num_entries() as usize, n) { n } else { 0 };
+        let is_hub = |v: u32| SharedSums::takes(graph.degree(v), n) && here.contains(&v);
+        let vertices = select(run, some, "vertices with long lists", is_hub)?;
+        Ok(Self { vertices, sums: SharedSums::new(n) })
     }
 
     /// The vertices in a block.
@@ -280,10 +277,10 @@ impl<'a, const D: usize, const PAIRS: bool> Chooser<'a, D, PAIRS> {
         if mine > its || mine == its && tie_break(other.0) > tie_break(best.0) { other } else { best }
     }
 
-    /// The best cluster. If there is none, a vertex stays in its own.
+    /// The best cluster, or [`NONE`] for a vertex that stays in its own.
     #[inline(always)]
     fn target(&self, best: Option<Rated>) -> u32 {
-        best.map_or(if PAIRS { NONE } else { self.own }, |(cluster, _)| cluster)
+        best.filter(|&(cluster, _)| PAIRS || cluster != self.own).map_or(NONE, |(cluster, _)| cluster)
     }
 }
 
@@ -383,6 +380,20 @@ impl<const D: usize> State<'_, D> {
         Ok(chooser.target(bests.into_iter().flatten().reduce(|one, other| chooser.better(one, other))))
     }
 
+    /// Moves the vertices of a block to their targets, as far as these still have slack. Returns how many did.
+    #[inline(always)]
+    fn approve_all(&mut self, block: Range<u32>, targets: &[u32]) -> usize {
+        let mut moved = 0;
+        for v in block {
+            if let Some(&later) = targets.get(v as usize + APPROVED_AHEAD) {
+                prefetch(&self.loads, later as usize);
+            }
+            let target = targets[v as usize];
+            moved += usize::from(target != NONE && self.approve(v, target));
+        }
+        moved
+    }
+
     /// Moves `v` to its target cluster, if that still has slack. Returns whether it moved.
     fn approve(&mut self, v: u32, target: u32) -> bool {
         let own = self.cluster_of[v as usize];
@@ -409,21 +420,26 @@ impl<const D: usize> State<'_, D> {
         // of vertices without neighbours.
         let mut waiting: Buffer<u32> = Buffer::zeroed(n, "single vertices")?;
         let mut isolated: FxHashMap<(u32, u32), u32> = FxHashMap::default();
-        run.each(n, |v| {
+        let is_single = |v: u32| self.graph.degree(v) == 0 || targets[v as usize] != NONE;
+        for (v, index) in select(run, n, "single vertices", is_single)?.into_iter().zip(1_usize..) {
+            if index % CHUNK == 0 {
+                run.check()?;
+            }
             if self.graph.degree(v) == 0 {
                 let community = self.communities.map_or(0, |communities| communities[v as usize]);
                 let open = isolated.entry((community, self.graph.fixed(v))).or_insert(v);
                 if *open != v && !self.approve(v, *open) {
                     *open = v;
                 }
-            } else if targets[v as usize] != NONE {
+            } else {
                 let place = &mut waiting[targets[v as usize] as usize];
                 match std::mem::take(place).checked_sub(1) {
                     Some(waits) if self.approve(v, waits) => {}
                     _ => *place = v + 1,
                 }
             }
-        })
+        }
+        Ok(())
     }
 
     /// Numbers the clusters by their lowest vertex.

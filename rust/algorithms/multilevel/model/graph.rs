@@ -21,9 +21,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::entries::{Entries, Items, ReadAhead};
-use crate::base::{Buffer, NONE, Result, Run, prefetch};
+use crate::base::{Buffer, NONE, Result, Run, prefetch, zeros};
 use crate::capacity::{Load, plus};
-use crate::exec::{Division, fill, fold};
+use crate::exec::{Division, fill, fold, scan_ranges};
 use crate::graph::Csr;
 use crate::graph::csr::Packed;
 
@@ -31,6 +31,10 @@ use crate::graph::csr::Packed;
 const ENTRIES_AT_A_TIME: u64 = 1 << 15;
 /// Most vertices that a thread takes at a time.
 const VERTICES_AT_A_TIME: u32 = 1 << 13;
+/// Vertices whose weights a thread adds up at a time.
+const WEIGHTS_AT_A_TIME: usize = 1 << 14;
+/// Threads add up weights by group if groups have at least this many vertices on average.
+const GROUPS_OF: usize = 64;
 /// Entries of a piece of a list that threads share.
 const PIECE: u64 = 1 << 12;
 /// Bytes of a packed list, per neighbour that is prefetched.
@@ -404,22 +408,36 @@ impl<'a, const D: usize> Graph<'a, D> {
     pub(crate) fn add_weights(
         &self,
         loads: &mut [Load<D>],
-        group_of: impl Fn(u32) -> u32,
+        group_of: impl Fn(u32) -> u32 + Sync,
         run: &Run,
     ) -> Result<()> {
-        run.each(self.len(), |v| {
+        let add = |loads: &mut [Load<D>], v: u32| {
             if let Some(load) = loads.get_mut(group_of(v) as usize) {
                 *load = plus(*load, self.weight(v));
             }
-        })
+        };
+        let (groups, n) = (loads.len(), self.len());
+        // Each thread has its own sums, which must be few beside the vertices.
+        if run.threads() == 1 || n <= WEIGHTS_AT_A_TIME || n / GROUPS_OF < groups {
+            return run.each(n, |v| add(loads, v));
+        }
+        let sums = || zeros(groups, "weights of groups");
+        let add_all = |loads: &mut Vec<Load<D>>, range: Range<usize>| {
+            range.for_each(|v| add(loads, v as u32));
+            Ok(())
+        };
+        for sums in scan_ranges(run, usize::MAX, n, WEIGHTS_AT_A_TIME, sums, add_all)? {
+            loads.iter_mut().zip(sums).for_each(|(load, sum)| *load = plus(*load, sum));
+        }
+        Ok(())
     }
 
     /// Moves all fixed vertices to where they must be.
     pub(crate) fn place_fixed(&self, part_of: &mut [u32], run: &Run) -> Result<()> {
         let Some(fixed) = &self.fixed else { return Ok(()) };
-        run.each(self.len(), |v| {
-            if fixed[v as usize] != NONE {
-                part_of[v as usize] = fixed[v as usize];
+        fill(part_of, run, |v, part| {
+            if fixed[v] != NONE {
+                *part = fixed[v];
             }
         })
     }

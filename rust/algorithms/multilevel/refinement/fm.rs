@@ -12,7 +12,10 @@
 //! large one whose parts have short boundaries they are summed when they are asked for ([`BoundaryGains`]). A
 //! round looks only at vertices that are or were on the boundary.
 //!
-//! **Memory.** 9 bytes per vertex, and 20 for each that is on the boundary, beside the gains.
+//! **Parallelism.** The gains at the start of a round. Moves are made one by one.
+//!
+//! **Memory.** 9 bytes per vertex, and 28 for each that is on the boundary, beside the gains, and 12 per part
+//! and thread.
 //!
 //! **Source.** Fiduccia and Mattheyses, DAC 1982; the k-way form as in Osipov and Sanders, "n-Level Graph
 //! Partitioning", ESA 2010.
@@ -23,8 +26,9 @@ use super::Refiner;
 use super::gains::MoveGains;
 use super::gains::boundary::BoundaryGains;
 use super::gains::table::GainTable;
-use crate::algorithms::multilevel::model::{Assignment, Graph, Problem, Quality, Size};
-use crate::base::{Buffer, Result, Run, splitmix64};
+use crate::algorithms::multilevel::model::{Assignment, Connections, Graph, Problem, Quality, Size};
+use crate::base::{Buffer, Result, Run, splitmix64, zeros};
+use crate::exec::{scratches, share};
 use crate::sets::Bits;
 
 /// A round that gains less than the cut divided by this is the last.
@@ -35,6 +39,9 @@ const ABSENT: u64 = 0;
 const TIE_BITS: u32 = 30;
 /// Added to gains in keys, so that no key is negative.
 const SHIFT: i64 = 1 << 33;
+
+/// Vertices whose gains a thread computes at a time.
+const CHUNK: usize = 1 << 10;
 
 /// A boundary is short if its vertices have at most 1/SHORT of all entries.
 const SHORT: u64 = 2;
@@ -84,9 +91,9 @@ impl<const D: usize> Refiner<D> for Fm {
         }
         let (boundary, cut) = assignment.boundary(graph, run)?;
         let entries: u64 = boundary.iter().map(|&v| graph.degree(v) as u64).sum();
-        let mut gains = BoundaryGains::new(graph, assignment, caps, cut)?;
+        let mut gains = BoundaryGains::new(graph, assignment, caps, cut);
         if entries.saturating_mul(SHORT) <= graph.num_entries() {
-            LocalSearch::new(graph.len(), boundary)?.refine(&mut gains, limits, seed, run)?;
+            LocalSearch::new(&gains, boundary, run)?.refine(&mut gains, limits, seed, run)?;
         }
         Ok(Some(gains.quality()))
     }
@@ -106,7 +113,7 @@ pub(crate) fn refine<const D: usize>(
     run: &Run,
 ) -> Result<()> {
     let near = (0..table.graph.len() as u32).filter(|&v| table.may_begin(v)).collect();
-    LocalSearch::new(table.graph.len(), near)?.refine(table, limits, seed, run)
+    LocalSearch::new(table, near, run)?.refine(table, limits, seed, run)
 }
 
 struct LocalSearch {
@@ -122,17 +129,23 @@ struct LocalSearch {
     is_near: Bits,
     /// Moves of this round: vertex, and the part it left.
     made: Vec<(u32, u32)>,
+    /// Scratch space of each thread for gains. The first one is that of the thread which makes the moves.
+    scratches: Vec<Connections>,
     seed: u64,
 }
 
 impl LocalSearch {
-    /// A search among `n` vertices that begins at those that are `near` the boundary.
-    fn new(n: usize, near: Vec<u32>) -> Result<Self> {
+    /// A search that begins at the vertices that are `near` the boundary.
+    fn new<'a, const D: usize>(gains: &impl MoveGains<'a, D>, near: Vec<u32>, run: &Run) -> Result<Self> {
+        let (graph, n) = (gains.graph(), gains.graph().len());
+        // About so many, if they have as many neighbours as others.
+        let entries = near.len() as u64 * graph.num_entries() / n.max(1) as u64;
+        let scratches = scratches(run, entries, || Connections::new(gains.assignment()))?;
         let keys = Buffer::zeroed(n, "queue of moves")?;
         let mut is_near = Bits::new(n as u64, "vertices near the boundary")?;
         near.iter().for_each(|&v| is_near.insert(v));
         let (queue, made) = (BinaryHeap::new(), Vec::new());
-        Ok(Self { moved: vec![false; n], keys, queue, near, is_near, made, seed: 0 })
+        Ok(Self { moved: vec![false; n], keys, queue, near, is_near, made, scratches, seed: 0 })
     }
 
     fn refine<'a, const D: usize>(
@@ -172,7 +185,7 @@ impl LocalSearch {
             if self.moved[v as usize] || self.keys[v as usize] != key {
                 continue;
             }
-            let Some((to, gain)) = gains.best_move(v) else {
+            let Some((to, gain)) = gains.best_move(&mut self.scratches[0], v) else {
                 self.keys[v as usize] = ABSENT;
                 continue;
             };
@@ -181,7 +194,7 @@ impl LocalSearch {
                 continue;
             }
             let from = gains.assignment().part(v);
-            gains.shift(v, to);
+            gains.shift(&mut self.scratches[0], v, to);
             self.moved[v as usize] = true;
             self.made.push((v, from));
             self.tell_neighbours(gains, v, [from, to]);
@@ -197,26 +210,35 @@ impl LocalSearch {
             self.moved[v as usize] = false;
         }
         for (v, from) in self.made.drain(best.1..).rev() {
-            gains.shift(v, from);
+            gains.shift(&mut self.scratches[0], v, from);
         }
         self.made.clear();
         Ok(())
     }
 
     /// Queues the vertices that are near the boundary.
-    fn fill<'a, const D: usize>(&mut self, gains: &mut impl MoveGains<'a, D>, run: &Run) -> Result<()> {
+    fn fill<'a, const D: usize>(&mut self, gains: &impl MoveGains<'a, D>, run: &Run) -> Result<()> {
+        let mut scratches = std::mem::take(&mut self.scratches);
+        let mut first: Vec<u64> = zeros(self.near.len(), "gains of vertices near the boundary")?;
+        share(
+            &mut scratches,
+            self.near.chunks(CHUNK).zip(first.chunks_mut(CHUNK)),
+            run,
+            |scratch, (near, keys)| {
+                for (&v, key) in near.iter().zip(keys) {
+                    let best = if gains.may_begin(v) { gains.best_move(scratch, v) } else { None };
+                    *key = best.map_or(ABSENT, |(_, gain)| self.key(v, gain));
+                }
+                run.check()
+            },
+        )?;
+        self.scratches = scratches;
         let mut queue = std::mem::take(&mut self.queue).into_vec();
         queue.clear();
-        for index in 0..self.near.len() {
-            let v = self.near[index];
-            let best = if gains.may_begin(v) { gains.best_move(v) } else { None };
-            let key = best.map_or(ABSENT, |(_, gain)| self.key(v, gain));
+        for (&v, key) in self.near.iter().zip(first) {
             self.keys[v as usize] = key;
             if key != ABSENT {
                 queue.push((key, v));
-            }
-            if index % 4096 == 0 {
-                run.check()?;
             }
         }
         self.queue = BinaryHeap::from(queue);
@@ -236,7 +258,7 @@ impl LocalSearch {
                 return;
             }
             let old = (self.keys[u as usize] != ABSENT).then(|| bound(self.keys[u as usize]));
-            if let Some(gain) = gains.raised(u, parts, w, old)
+            if let Some(gain) = gains.raised(&mut self.scratches[0], u, parts, w, old)
                 && old.is_none_or(|old| gain > old)
             {
                 self.push(u, gain);

@@ -14,31 +14,39 @@
 //! A vertex whose neighbours are all in its own part is not looked at again until one of them moves.
 //!
 //! **Parallelism.** The first two steps, which read all edges; the connections of a vertex are summed on the
-//! fly.
+//! fly. In the third one thread decides, on what the others have gathered, and these make the moves.
 //!
-//! **Memory.** 12 bytes per vertex, and 24 per vertex that moves.
+//! **Memory.** 12 bytes per vertex, and 28 and 8 for each bound per vertex that gains.
 //!
 //! **Source.** Gilbert, Madduri, Boman and Rajamanickam, "Jet: Multilevel Graph Partitioning on Graphics
 //! Processing Units", SISC 2024; deterministic: Langerman et al. and Maas et al., arXiv 2504.12013.
 
 use std::cmp::Reverse;
+use std::sync::atomic::Ordering::Relaxed;
 
-use bytemuck::{Pod, Zeroable};
+use bytemuck::{Pod, Zeroable, cast_slice_mut};
 
 use super::Refiner;
 use super::balance::{rebalance, rebalance_knowing};
-use super::move_queue::Moves;
 use crate::algorithms::multilevel::model::{
     Assignment, Connections, Graph, Migration, Problem, Quality, Size, with_slack,
 };
-use crate::base::{Buffer, NONE, Result, Run};
-use crate::capacity::{Load, fits, plus};
-use crate::exec::{fill, scratches};
+use crate::base::{Buffer, NONE, Result, Run, reserved, shared, splitmix64};
+use crate::capacity::{Load, fits, minus, plus};
+use crate::exec::{fill, fold, most_threads, scan, scratches, sort_by_key};
 use crate::sets::Bits;
 
 /// The lists around vertices that moved are read instead of all lists if they have at most 1/FAR of all
 /// entries.
 const FAR: u64 = 4;
+/// Vertices that moved around which a thread looks at a time.
+const TRAIL_AT_A_TIME: usize = 1 << 8;
+/// Moves between two polls of the cancel flag.
+const STRIDE: usize = 1 << 14;
+
+/// Purpose of the memory, for errors.
+const MOVES: &str = "vertices that may move";
+
 /// The least gain of an iteration that pays, as a share of the cut.
 const LEAST_GAIN: f64 = 0.001;
 
@@ -84,6 +92,17 @@ impl Proposal {
     }
 }
 
+/// A vertex that still gains, and where it would go.
+#[derive(Clone)]
+struct Move<const D: usize> {
+    /// Its gain, a hash for ties, and the vertex. The least comes first.
+    key: (Reverse<i32>, u32, u32),
+    from: u32,
+    /// The part, or [`NONE`] once it is known that this has no slack.
+    to: u32,
+    weight: Load<D>,
+}
+
 /// Scratch space of a thread that proposes.
 struct Scratch {
     connections: Connections,
@@ -118,7 +137,7 @@ impl<const D: usize> Refiner<D> for Jet {
             if search.moved == 0 {
                 break;
             }
-            search.forget(assignment);
+            search.forget(assignment, run)?;
             let known = |v: u32| search.proposals[v as usize].inside();
             rebalance_knowing(graph, assignment, caps, seed ^ u64::from(iteration), &known, run)?;
         }
@@ -168,28 +187,39 @@ impl<'a, const D: usize> JetSearch<'a, D> {
     }
 
     /// Forgets which vertices have all neighbours in their own part, around those that moved.
-    fn forget(&mut self, assignment: &mut Assignment<D>) {
-        let Some(trail) = &mut assignment.trail else { return };
+    fn forget(&mut self, assignment: &mut Assignment<D>, run: &Run) -> Result<()> {
+        let Some(trail) = &mut assignment.trail else { return Ok(()) };
         let Self { graph, proposals, .. } = self;
-        let around: u64 = trail.iter().map(|&v| graph.degree(v) as u64).sum();
+        let degree = |sum: u64, index: usize| sum + graph.degree(trail[index]) as u64;
+        let around = fold(run, trail.len(), 0, degree, |one, other| one + other)?;
         // Looking at every list around costs more than finding it out again.
         if around.saturating_mul(FAR) > graph.num_entries() {
             trail.clear();
-            return proposals.fill(STAYS);
+            return fill(proposals, run, |_, proposal| *proposal = STAYS);
         }
-        for v in trail.drain(..) {
-            proposals[v as usize] = STAYS;
-            graph.each(v, |u, _| {
-                if proposals[u as usize].inside().is_some() {
-                    proposals[u as usize] = STAYS;
-                }
-            });
-        }
+        // The part of each vertex and its gain. Whichever thread is first, the part is the same in the end.
+        let cells = shared::<u32>(cast_slice_mut(proposals));
+        let part = |v: u32| &cells[2 * v as usize];
+        let around_each = |(): &mut (), vertices: &[u32]| {
+            for &v in vertices {
+                part(v).store(NONE, Relaxed);
+                graph.each(v, |u, _| {
+                    if part(u).load(Relaxed) == INSIDE {
+                        part(u).store(NONE, Relaxed);
+                    }
+                });
+            }
+            Ok(())
+        };
+        let threads = most_threads(around, run.threads() as u64) as usize;
+        scan(run, threads, trail.chunks(TRAIL_AT_A_TIME), || Ok(()), around_each)?;
+        trail.clear();
+        Ok(())
     }
 
     /// Finds the target part of every vertex. Returns the cut.
     fn propose(&mut self, assignment: &mut Assignment<D>, lenience: f64, run: &Run) -> Result<u64> {
-        self.forget(assignment);
+        self.forget(assignment, run)?;
         let assignment = &*assignment;
         let is_plain =
             assignment.trail.is_some() && assignment.prices.is_none() && assignment.migration.is_none();
@@ -265,17 +295,41 @@ impl<'a, const D: usize> JetSearch<'a, D> {
             gain >= 0
         };
         let gaining = graph.those(run, || Ok(()), still_gains)?;
-        let keys = gaining.into_iter().map(|v| (Reverse(proposals[v as usize].gain), v));
-        let mut moves = Moves::sorted(keys, self.seed, run)?;
-        self.locked.clear();
+        let mut moves = reserved(gaining.len(), MOVES)?;
+        moves.resize(gaining.len(), Move { key: (Reverse(0), 0, 0), from: 0, to: NONE, weight: [0; D] });
+        fill(&mut moves, run, |index, one| {
+            let v = gaining[index];
+            let (Proposal { to, gain }, tie_break) =
+                (proposals[v as usize], splitmix64(self.seed ^ u64::from(v)));
+            let key = (Reverse(gain), tie_break as u32, v);
+            *one = Move { key, from: assignment.part(v), to, weight: graph.weight(v) };
+        })?;
+        sort_by_key(&mut moves, run, |one| one.key);
         self.moved = 0;
-        while let Some((_, v)) = moves.next()? {
-            let (to, weight) = (self.proposals[v as usize].to, self.graph.weight(v));
-            if fits(plus(assignment.loads[to as usize], weight), self.slack[to as usize]) {
-                assignment.shift(v, weight, to);
-                self.locked.insert(v);
+        for (one, index) in moves.iter_mut().zip(1_usize..) {
+            let Move { from, to, weight, .. } = *one;
+            let load = plus(assignment.loads[to as usize], weight);
+            if fits(load, self.slack[to as usize]) {
+                assignment.loads[from as usize] = minus(assignment.loads[from as usize], weight);
+                assignment.loads[to as usize] = load;
                 self.moved += 1;
+            } else {
+                one.to = NONE;
             }
+            if index % STRIDE == 0 {
+                run.check()?;
+            }
+        }
+        self.locked.clear();
+        let (parts, locked) = (shared(&mut assignment.part_of), self.locked.shared());
+        fill(&mut moves, run, |_, one| {
+            if one.to != NONE {
+                parts[one.key.2 as usize].store(one.to, Relaxed);
+                locked.insert(one.key.2);
+            }
+        })?;
+        if let Some(trail) = &mut assignment.trail {
+            trail.extend(moves.iter().filter(|one| one.to != NONE).map(|one| one.key.2));
         }
         Ok(())
     }

@@ -107,11 +107,11 @@ impl<'a, K: Ord + Copy + Send> Moves<'a, K> {
         Ok(Self::of_entries(entries, seed, run))
     }
 
-    /// The vertices with these keys.
-    pub(crate) fn sorted(keys: impl Iterator<Item = (K, u32)>, seed: u64, run: &'a Run) -> Result<Self> {
+    /// The vertices with these keys. Ties go by the vertex.
+    pub(crate) fn sorted(keys: impl Iterator<Item = (K, u32)>, run: &'a Run) -> Result<Self> {
         let mut entries = Growing::default();
-        keys.for_each(|(key, v)| entries.push(Self::entry(Some(seed), key, v)));
-        Ok(Self::of_entries(entries.finish(MOVES)?, Some(seed), run))
+        keys.for_each(|(key, v)| entries.push(Self::entry(None, key, v)));
+        Ok(Self::of_entries(entries.finish(MOVES)?, None, run))
     }
 
     fn of_entries(mut sorted: Vec<Entry<K>>, seed: Option<u64>, run: &'a Run) -> Self {

@@ -37,7 +37,7 @@ use crate::algorithms::multilevel::model::{Graph, Problem, Size, Solution, copie
 use crate::algorithms::multilevel::refinement::{self, Flows, Fm, Jet, Rebalance, Refiners, refined};
 use crate::base::{Buffer, Error, Result, Run, splitmix64};
 use crate::capacity::Load;
-use crate::exec::side_by_side;
+use crate::exec::{fold, side_by_side};
 pub use effort::Effort;
 
 /// Least number of attempts on a graph that could not be coarsened that far, unless it is large.
@@ -434,30 +434,22 @@ impl<const D: usize> Policy<D> for SchemePolicy<'_, D> {
 /// Whether a few vertices have most of the edges. Weight then says more than density: clusters form around
 /// hubs, and the more members one has the better it is.
 pub(crate) fn skewed<const D: usize>(graph: &Graph<D>, run: &Run) -> Result<bool> {
-    let mut moments = Moments::default();
-    run.each(graph.len(), |v| moments.add(graph.degree(v) as f64))?;
-    Ok(moments.are_skewed())
+    let add = |moments, v: usize| with_degree(moments, graph.degree(v as u32) as u64);
+    let join = |one: Moments, other: Moments| std::array::from_fn(|i| one[i] + other[i]);
+    Ok(are_skewed(fold(run, graph.len(), Moments::default(), add, join)?))
 }
 
-/// Sums over the degrees of vertices with neighbours.
-#[derive(Default)]
-pub(crate) struct Moments {
-    count: f64,
-    sum: f64,
-    squares: f64,
+/// The number of vertices with neighbours, the sum of their degrees, and the sum of the squares.
+pub(crate) type Moments = [u128; 3];
+
+/// The moments with the degree of one more vertex.
+pub(crate) fn with_degree([count, sum, squares]: Moments, degree: u64) -> Moments {
+    let square = u128::from(degree) * u128::from(degree);
+    [count + u128::from(degree > 0), sum + u128::from(degree), squares + square]
 }
 
-impl Moments {
-    /// Adds the degree of a vertex.
-    pub(crate) fn add(&mut self, degree: f64) {
-        self.count += f64::from(degree > 0.0);
-        self.sum += degree;
-        self.squares += degree * degree;
-    }
-
-    /// Whether a few vertices have most of the edges.
-    pub(crate) fn are_skewed(&self) -> bool {
-        let &Self { count, sum, squares } = self;
-        squares * count >= SKEWED * sum * sum && sum > 0.0
-    }
+/// Whether a few vertices have most of the edges.
+pub(crate) fn are_skewed(moments: Moments) -> bool {
+    let [count, sum, squares] = moments.map(|sum| sum as f64);
+    squares * count >= SKEWED * sum * sum && sum > 0.0
 }

@@ -22,7 +22,7 @@
 use super::path;
 use super::path::{Path, Plan};
 use crate::algorithms::multilevel::coarsening::LEAST_DEGREE;
-use crate::algorithms::multilevel::driver::scheme::Moments;
+use crate::algorithms::multilevel::driver::scheme::{Moments, are_skewed, with_degree};
 use crate::algorithms::multilevel::driver::{Effort, Multilevel};
 use crate::algorithms::multilevel::model::{Bound, Objective};
 use crate::base::{Result, Run, bytes, reserved};
@@ -53,9 +53,13 @@ const CACHED: f64 = 262_144.0;
 const SKEWED: f64 = 1.6;
 const SKEWED_IN_FILES: f64 = 1.3;
 /// Factor on the time of refinement and of the partition of the top under several bounds. Loose bounds hardly
-/// count, unless they hold from the start on.
+/// count where parts keep them by themselves.
 const BOUNDS: f64 = 3.0;
-const FAR: f64 = 1.7;
+/// The addition of a loose bound to this factor where hubs break it, times the square root of the parts.
+const BREAKS: f64 = 4.0;
+/// The share of the volume by which the vertices of highest degree, as many as a part has, exceed a loose
+/// bound that is expected to be broken.
+const BROKEN: f64 = 0.25;
 /// Factors on the time of partitions for machines, and of partitions with a low communication volume.
 const MACHINES: f64 = 4.5;
 const VOLUME: f64 = 2.0;
@@ -100,9 +104,8 @@ pub struct Costs {
 pub struct Hubs {
     /// Whether a few vertices have most of the edges, which are then read in no order.
     pub skewed: bool,
-    /// Whether a loose bound on volume holds from the start on. See
-    /// [`relaxed_bounds`](crate::algorithms::multilevel::driver::relaxed_bounds).
-    pub far: bool,
+    /// Whether parts that ignore a loose bound on volume are expected to break it.
+    pub breaks: bool,
 }
 
 impl Costs {
@@ -248,23 +251,23 @@ impl Totals {
 impl Multilevel {
     /// The hubs of a graph with these degrees, one per vertex.
     pub fn hubs(&self, degrees: &[u32]) -> Result<Hubs> {
-        let mut moments = Moments::default();
-        degrees.iter().for_each(|&degree| moments.add(degree.into()));
+        let moments =
+            degrees.iter().fold(Moments::default(), |moments, &degree| with_degree(moments, degree.into()));
         let shares = self.goal.shares()?;
         let loose = self.goal.bounds.iter().find_map(|bound| match bound {
             Bound::Volume(ratio) if bound.is_loose() => Some(*ratio),
             _ => None,
         });
-        let far = match loose {
+        let breaks = match loose {
             None => false,
             Some(ratio) => {
                 let mut volumes = reserved(degrees.len(), "volumes")?;
                 volumes.extend(degrees.iter().map(|&degree| u64::from(degree) + 1));
                 let cap = shares.caps(ratio, volumes.iter().sum()).max().unwrap_or(0);
-                self.goal.are_far(volumes, cap, &shares)
+                self.goal.beyond(volumes, cap, &shares) > BROKEN
             }
         };
-        Ok(Hubs { skewed: moments.are_skewed(), far })
+        Ok(Hubs { skewed: are_skewed(moments), breaks })
     }
 
     /// The costs for each memory limit, from the lowest one that is enough. A limit leads to the last of
@@ -333,12 +336,12 @@ impl Multilevel {
         outside: bool,
         available: f64,
     ) -> Totals {
+        let k = f64::from(self.goal.k);
         let bounds = match self.goal.bounds.iter().all(Bound::is_loose) {
-            true if hubs.far => FAR,
+            true if hubs.breaks => 1.0 + BREAKS / k.sqrt(),
             true => 1.0,
             false => BOUNDS,
         };
-        let k = f64::from(self.goal.k);
         let parts = 1.0 + DOUBLING * libm::log2((k / FEW_PARTS).max(1.0));
         let in_memory = |n: f64, entries: f64| parts * (MEMORY * entries + VERTEX * n) + PART * k;
         let refining = self.effort.tuning().refining_passes;

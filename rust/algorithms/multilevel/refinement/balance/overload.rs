@@ -27,7 +27,7 @@
 //!
 //! **Parallelism.** The first step and the third.
 //!
-//! **Memory.** 4 bytes per vertex, and 56 per offer: at most half of the vertices.
+//! **Memory.** 4 bytes per vertex, and 72 per offer: at most half of the vertices.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -37,9 +37,9 @@ use rustc_hash::FxHashMap;
 
 use crate::algorithms::multilevel::model::{Assignment, BySlack, Connections, Graph};
 use crate::algorithms::multilevel::refinement::move_queue::{Moves, OrderedF64};
-use crate::base::{Buffer, Error, NONE, Result, Run, locked, reserved, splitmix64};
+use crate::base::{Buffer, Error, NONE, Result, Run, locked, reserved, splitmix64, zeros};
 use crate::capacity::{Load, excess, fits, minus, plus, relative};
-use crate::exec::{propose, scratches, share};
+use crate::exec::{fill, propose, scratches, share};
 
 /// Distance of the tight cap from the cap, as a share of the way to the mean.
 const TIGHTNESS: f64 = 0.2;
@@ -441,24 +441,31 @@ impl<'a, const D: usize> Relief<'a, D> {
         run: &Run,
     ) -> Result<u64> {
         let mut parts = Parts::new(self, assignment);
-        let price = |offer: &Offer| {
-            parts
-                .best(assignment.part(offer.v), self.graph.weight(offer.v), offer)
-                .map(|best| (OrderedF64(best.0), offer.v))
-        };
-        let mut moves = Moves::sorted(offers.iter().filter_map(price), seed, run)?;
+        let mut prices = zeros(offers.len(), PRICES)?;
+        fill(&mut prices, run, |index, price: &mut f64| {
+            let offer = &offers[index];
+            let best = parts.best(assignment.part(offer.v), self.graph.weight(offer.v), offer);
+            *price = best.map_or(f64::NAN, |(price, _)| price);
+        })?;
+        // Offers ascend, so that what is queued is their place.
+        let tie_break = |v: u32| splitmix64(seed ^ u64::from(v)) as u32;
+        let keys = prices.iter().zip(offers).zip(0..).filter(|((price, _), _)| !price.is_nan());
+        let keys = keys.map(|((&price, offer), place)| ((OrderedF64(price), tie_break(offer.v)), place));
+        let mut moves = Moves::sorted(keys, run)?;
         let mut moved = 0;
-        while let Some((OrderedF64(price), v)) = moves.next()? {
-            let own = assignment.part(v);
-            let Ok(place) = offers.binary_search_by_key(&v, |offer| offer.v) else { continue };
+        while let Some(((OrderedF64(price), tie_break), place)) = moves.next()? {
+            let offer = &offers[place as usize];
+            let (v, own) = (offer.v, assignment.part(offer.v));
             if !parts.is_over(own) {
                 continue;
             }
             let weight = self.graph.weight(v);
             let Parts { by_slack, loads, caps, .. } = &mut parts;
             by_slack.skip(|part| !fits(plus(loads[part], weight), caps[part]));
-            match parts.best(own, weight, &offers[place]) {
-                Some((now, _)) if now > price + price.abs() * STALE + 1e-9 => moves.push(OrderedF64(now), v),
+            match parts.best(own, weight, offer) {
+                Some((now, _)) if now > price + price.abs() * STALE + 1e-9 => {
+                    moves.push((OrderedF64(now), tie_break), place);
+                }
                 Some((_, to)) => {
                     assignment.shift(v, weight, to);
                     [own, to].into_iter().for_each(|part| parts.set(part, assignment.loads[part as usize]));

@@ -2,12 +2,9 @@
 //!
 //! Where the parts have short boundaries, few vertices are asked, and most of them have few neighbours. A
 //! table for all vertices and parts would take more memory than the graph.
-//!
-//! **Memory.** 12 bytes per part.
 
 use super::MoveGains;
 use crate::algorithms::multilevel::model::{Assignment, Connections, Graph, Quality};
-use crate::base::Result;
 use crate::capacity::{Load, fits, plus, relative};
 
 /// An assignment, and how good it is.
@@ -15,7 +12,6 @@ pub(crate) struct BoundaryGains<'a, const D: usize> {
     graph: &'a Graph<'a, D>,
     assignment: &'a mut Assignment<D>,
     caps: &'a [Load<D>],
-    connections: Connections,
     /// The cost of the cut edges.
     cut: u64,
     /// Number of parts above a cap.
@@ -29,10 +25,9 @@ impl<'a, const D: usize> BoundaryGains<'a, D> {
         assignment: &'a mut Assignment<D>,
         caps: &'a [Load<D>],
         cut: u64,
-    ) -> Result<Self> {
+    ) -> Self {
         let over = assignment.loads.iter().zip(caps).filter(|(load, cap)| !fits(**load, **cap)).count();
-        let connections = Connections::new(assignment)?;
-        Ok(Self { graph, assignment, caps, connections, cut, over })
+        Self { graph, assignment, caps, cut, over }
     }
 
     fn exceeds(&self, part: u32) -> bool {
@@ -64,14 +59,14 @@ impl<'a, const D: usize> MoveGains<'a, D> for BoundaryGains<'a, D> {
     }
 
     /// Only parts with a connection.
-    fn best_move(&mut self, v: u32) -> Option<(u32, i64)> {
+    fn best_move(&self, connections: &mut Connections, v: u32) -> Option<(u32, i64)> {
         if !self.graph.may_move(v) {
             return None;
         }
-        self.connections.count(self.graph, self.assignment, v);
+        connections.count(self.graph, self.assignment, v);
         let (own, weight) = (self.assignment.part(v), self.graph.weight(v));
         let mut best: Option<(u32, u32)> = None;
-        for (part, w) in self.connections.iter().filter(|&(part, w)| part != own && w > 0) {
+        for (part, w) in connections.iter().filter(|&(part, w)| part != own && w > 0) {
             let load = plus(self.assignment.loads[part as usize], weight);
             let emptier = |other: u32| self.relative_load(part) < self.relative_load(other);
             if best.is_none_or(|(other, most)| w > most || w == most && emptier(other))
@@ -80,24 +75,31 @@ impl<'a, const D: usize> MoveGains<'a, D> for BoundaryGains<'a, D> {
                 best = Some((part, w));
             }
         }
-        best.map(|(part, w)| (part, i64::from(w) - i64::from(self.connections.to(own))))
+        best.map(|(part, w)| (part, i64::from(w) - i64::from(connections.to(own))))
     }
 
-    fn shift(&mut self, v: u32, to: u32) {
+    fn shift(&mut self, connections: &mut Connections, v: u32, to: u32) {
         let from = self.assignment.part(v);
-        self.connections.count(self.graph, self.assignment, v);
-        self.cut = self.cut + u64::from(self.connections.to(from)) - u64::from(self.connections.to(to));
+        connections.count(self.graph, self.assignment, v);
+        self.cut = self.cut + u64::from(connections.to(from)) - u64::from(connections.to(to));
         self.over -= [from, to].into_iter().filter(|&part| self.exceeds(part)).count();
         self.assignment.shift(v, self.graph.weight(v), to);
         self.over += [from, to].into_iter().filter(|&part| self.exceeds(part)).count();
     }
 
-    fn raised(&mut self, u: u32, [from, _]: [u32; 2], w: u32, old: Option<i64>) -> Option<i64> {
+    fn raised(
+        &self,
+        connections: &mut Connections,
+        u: u32,
+        [from, _]: [u32; 2],
+        w: u32,
+        old: Option<i64>,
+    ) -> Option<i64> {
         let price = self.assignment.highest_price();
         let both = self.assignment.part(u) == from || price > 1;
         match old {
             Some(old) => Some(old + i64::from(w) * i64::from(price) * if both { 2 } else { 1 }),
-            None => self.best_move(u).map(|(_, gain)| gain),
+            None => self.best_move(connections, u).map(|(_, gain)| gain),
         }
     }
 }

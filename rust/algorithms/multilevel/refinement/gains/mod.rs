@@ -3,10 +3,10 @@
 pub(crate) mod boundary;
 pub(crate) mod table;
 
-use crate::algorithms::multilevel::model::{Assignment, Graph, Quality};
+use crate::algorithms::multilevel::model::{Assignment, Connections, Graph, Quality};
 
 /// An assignment, and the gains of its vertices.
-pub(crate) trait MoveGains<'a, const D: usize> {
+pub(crate) trait MoveGains<'a, const D: usize>: Sync {
     /// The graph.
     fn graph(&self) -> &'a Graph<'a, D>;
 
@@ -19,13 +19,20 @@ pub(crate) trait MoveGains<'a, const D: usize> {
     /// Whether a round may begin with `v`: it is on the boundary, or in a part above a cap.
     fn may_begin(&self, v: u32) -> bool;
 
-    /// The other part with slack that is best for `v`, and the gain of moving there.
-    fn best_move(&mut self, v: u32) -> Option<(u32, i64)>;
+    /// The other part with slack that is best for `v`, and the gain of moving there. `scratch` is overwritten.
+    fn best_move(&self, scratch: &mut Connections, v: u32) -> Option<(u32, i64)>;
 
     /// Moves `v`.
-    fn shift(&mut self, v: u32, to: u32);
+    fn shift(&mut self, scratch: &mut Connections, v: u32, to: u32);
 
     /// An upper bound of the gain of `u` after a neighbour has moved between two parts along an edge of
     /// weight `w`. Before it was `old`, if `u` is in the queue.
-    fn raised(&mut self, u: u32, moved: [u32; 2], w: u32, old: Option<i64>) -> Option<i64>;
+    fn raised(
+        &self,
+        scratch: &mut Connections,
+        u: u32,
+        moved: [u32; 2],
+        w: u32,
+        old: Option<i64>,
+    ) -> Option<i64>;
 }

@@ -3,9 +3,13 @@
 //! **Memory.** 4 bytes per vertex and part, which only graphs of some ten thousand vertices can afford.
 
 use super::MoveGains;
-use crate::algorithms::multilevel::model::{Assignment, Graph, Quality};
+use crate::algorithms::multilevel::model::{Assignment, Connections, Graph, Quality};
 use crate::base::{Buffer, Result, Run};
 use crate::capacity::{Load, fits, plus, relative};
+use crate::exec::{scratches, share};
+
+/// Vertices whose rows a thread fills at a time.
+const CHUNK: usize = 1 << 8;
 
 /// An assignment, and the connection of every vertex to every part.
 pub struct GainTable<'a, const D: usize> {
@@ -41,21 +45,25 @@ impl<'a, const D: usize> GainTable<'a, D> {
         let mut connections: Buffer<u32> =
             Buffer::zeroed(graph.len() * k, "connections of vertices to parts")?;
         let mut volumes: Buffer<u32> = Buffer::zeroed(graph.len(), "weights of edges")?;
-        let mut ends = 0;
-        run.each(graph.len(), |v| {
-            let own = assignment.part(v);
-            let row = &mut connections[v as usize * k..][..k];
-            let volume = &mut volumes[v as usize];
-            graph.each(v, |u, w| {
-                let part = assignment.part(u);
-                match &assignment.prices {
-                    None => row[part as usize] += w,
-                    Some(prices) => prices.connect(row, part, w),
-                }
-                *volume += w * assignment.highest_price();
-                ends += u64::from(w) * u64::from(assignment.price(part, own));
-            });
+        let chunks = connections.chunks_mut(CHUNK * k.max(1)).zip(volumes.chunks_mut(CHUNK));
+        let mut ends = scratches(run, graph.num_entries(), || Ok(0_u64))?;
+        let shared = &*assignment;
+        share(&mut ends, (0_u32..).step_by(CHUNK).zip(chunks), run, |ends, (first, (rows, volumes))| {
+            for ((v, row), volume) in (first..).zip(rows.chunks_mut(k)).zip(volumes) {
+                let own = shared.part(v);
+                graph.each(v, |u, w| {
+                    let part = shared.part(u);
+                    match &shared.prices {
+                        None => row[part as usize] += w,
+                        Some(prices) => prices.connect(row, part, w),
+                    }
+                    *volume += w * shared.highest_price();
+                    *ends += u64::from(w) * u64::from(shared.price(part, own));
+                });
+            }
+            run.check()
         })?;
+        let ends: u64 = ends.iter().sum();
         let both = || assignment.loads.iter().zip(caps);
         let over = both().filter(|(load, cap)| !fits(**load, **cap)).count();
         let relative = both().map(|(load, cap)| relative(*load, *cap)).collect();
@@ -173,16 +181,23 @@ impl<'a, const D: usize> MoveGains<'a, D> for GainTable<'a, D> {
     }
 
     #[inline(always)]
-    fn best_move(&mut self, v: u32) -> Option<(u32, i64)> {
+    fn best_move(&self, _: &mut Connections, v: u32) -> Option<(u32, i64)> {
         GainTable::best_move(self, v).map(|(part, gain)| (part as u32, gain))
     }
 
-    fn shift(&mut self, v: u32, to: u32) {
+    fn shift(&mut self, _: &mut Connections, v: u32, to: u32) {
         GainTable::shift(self, v, to as usize);
     }
 
     #[inline(always)]
-    fn raised(&mut self, u: u32, [from, to]: [u32; 2], w: u32, old: Option<i64>) -> Option<i64> {
+    fn raised(
+        &self,
+        _: &mut Connections,
+        u: u32,
+        [from, to]: [u32; 2],
+        w: u32,
+        old: Option<i64>,
+    ) -> Option<i64> {
         let price = self.assignment.price(from, to);
         let (own, connections) = (self.part(u), self.connections(u));
         let gain = i64::from(connections[to as usize]) - i64::from(connections[own]);
