@@ -106,6 +106,132 @@ def test_labels_of_ogb_that_are_missing(tmp_path):
     assert np.load(tmp_path / "graph/labels.npy").tolist() == [-1, 1, 2] * 4
 
 
+ARRAYS = {
+    "edge_index": np.array([[0, 4, 11, 2, 0], [1, 2, 0, 10, 1]]),
+    "num_nodes_list": np.array([12]),
+    "num_edges_list": np.array([5]),
+    "node_feat": np.arange(24, dtype=np.float16).reshape(12, 2),
+    "node_year": 2000 + np.arange(12)[:, None],
+    "node_species": np.ones((12, 1)),
+    "edge_feat": np.arange(10, dtype=np.float32).reshape(5, 2),
+}
+LABELS = np.array([[np.nan], [1], [2]] * 4, np.float32)
+SPLIT = {"train": [9, 1, 3], "valid": [0], "test": [11, 10]}
+
+
+def arrays(folder, **changed):
+    """Write a dataset of arrays."""
+    (folder / "raw").mkdir(parents=True)
+    np.savez(folder / "raw/data.npz", **{**ARRAYS, **changed})
+    np.savez(folder / "raw/node-label.npz", node_label=LABELS)
+    return folder
+
+
+def saved(torch, folder, name, content):
+    (folder / "split/time").mkdir(parents=True, exist_ok=True)
+    torch.save(content, folder / "split/time" / name)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("kind", ["lists", "arrays", "tensors"])
+def test_a_dataset_of_ogb_in_arrays(tmp_path, caplog, kind):
+    folder = arrays(tmp_path / "papers")
+    if kind == "lists":
+        texts = {f"split/time/{name}.csv.gz": lines([(v,) for v in ids]) for name, ids in SPLIT.items()}
+        write(folder, texts)
+    else:
+        torch = pytest.importorskip("torch")
+        make = np.array if kind == "arrays" else torch.tensor
+        saved(torch, folder, "split_dict.pt", {name: make(ids) for name, ids in SPLIT.items()})
+    with caplog.at_level("INFO", "fastpart"):
+        graph = ingest(folder, tmp_path / "graph")
+    assert "left out node_species" in caplog.text
+    out = tmp_path / "graph"
+    assert (graph.num_vertices, graph.directedness) == (12, "directed")
+    assert pairs_of(out) == ARRAYS["edge_index"].T.tolist()
+    assert np.array_equal(np.load(out / "features.npy"), ARRAYS["node_feat"])
+    assert np.array_equal(np.load(out / "edge_features.npy"), ARRAYS["edge_feat"])
+    assert np.array_equal(np.load(out / "times.npy"), ARRAYS["node_year"][:, 0])
+    assert np.load(out / "labels.npy").tolist() == [-1, 1, 2] * 4
+    assert splits_of(out / "split.npz") == {"train": [1, 3, 9], "val": [0], "test": [10, 11]}
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"num_nodes_list": np.array([4, 8])}, "data.npz: 2 graphs. Only datasets of one graph are read"),
+        ({"edge_index": np.zeros((5, 3))}, "expected num_nodes_list, and edge_index of two rows"),
+        ({"node_feat": np.zeros((11, 2))}, "data.npz: 11 rows of features, 12 rows of time"),
+        ({"edge_index": np.array([[0], [12]])}, "'target' is 12, which is no id of 'node'"),
+        ({"node_feat": np.array([{}])}, "data.npz: "),
+    ],
+)
+def test_arrays_of_ogb_that_are_refused(tmp_path, changed, said):
+    if "edge_index" in changed:
+        changed = {**changed, "edge_feat": np.zeros((changed["edge_index"].shape[1], 1))}
+    folder = arrays(tmp_path / "papers", **changed)
+    with pytest.raises(fp.FastpartError) as refused:
+        ingest(folder, tmp_path / "graph")
+    assert said in str(refused.value)
+
+
+class Harm:
+    """What a pickle would run."""
+
+    def __reduce__(self):
+        return print, ("harm",)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ({"train": Harm()}, "split_dict.pt: not a file of torch with tensors and arrays only"),
+        ([1], "split_dict.pt: expected a dict of tensors, got list"),
+        (
+            {**SPLIT, "train": np.array([1, 12])},
+            "split_dict.pt: train, entry 2: 12 is no vertex from 0 to 11",
+        ),
+        ({"train": np.array([0.5])}, "split_dict.pt: train: expected the numbers of vertices"),
+    ],
+)
+def test_splits_of_torch_that_are_refused(tmp_path, capsys, content, said):
+    torch = pytest.importorskip("torch")
+    folder = arrays(tmp_path / "papers")
+    saved(torch, folder, "split_dict.pt", content)
+    with pytest.raises(fp.FastpartError) as refused:
+        ingest(folder, tmp_path / "graph")
+    assert said in str(refused.value)
+    assert "harm" not in capsys.readouterr().out
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("kind", ["edge", "ends"])
+def test_pairs_of_ogb_are_edge_splits(tmp_path, caplog, kind):
+    torch = pytest.importorskip("torch")
+    folder = write(tmp_path / "collab", {name: text for name, text in PLAIN.items() if "split" not in name})
+    pairs = {"valid": np.array([[1, 2], [5, 6]]), "test": np.array([[7, 8]])}
+    for name, each in {"train": np.array([[0, 1]]), **pairs}.items():
+        ends = {"source_node": torch.tensor(each[:, 0]), "target_node": torch.tensor(each[:, 1])}
+        content = {"edge": each, "weight": np.ones(len(each))} if kind == "edge" else ends
+        saved(torch, folder, f"{name}.pt", content)
+    with caplog.at_level("INFO", "fastpart"):
+        graph = ingest(folder, tmp_path / "graph")
+    assert "train.pt" not in caplog.text
+    assert "pairs of vertices, which edge_splits= of save takes" in caplog.text
+    p = fp.VertexPartition(np.arange(12) % 2, 2)
+    stored = p.save(tmp_path / "parts", graph=graph, edge_splits=folder / "split/time")
+    by_hand = {"val": pairs["valid"], "test": pairs["test"]}
+    other = p.save(tmp_path / "other", graph=graph, edge_splits=by_hand)
+    assert stored.manifest["files"] == other.manifest["files"]
+    assert stored.manifest["edge_splits"]["val"] == 2
+    saved(torch, folder, "test.pt", {"head": np.array([1])})
+    with pytest.raises(
+        fp.FastpartError, match=r"test.pt: expected edge, or source_node and target_node. It has head"
+    ):
+        p.save(tmp_path / "more", graph=graph, edge_splits=folder / "split/time")
+
+
 TYPED = {
     "raw/num-node-dict.csv.gz": "author,paper\n3,11\n",
     "raw/triplet-type-list.csv.gz": "author,writes,paper\npaper,cites,paper\npaper,writes,author\n",

@@ -336,6 +336,22 @@ def test_columns_of_use_are_proposed(store):
     assert "# ? or as: onehot, of 4 values" in text
 
 
+def test_what_a_training_and_an_ingest_would_refuse_is_proposed(store):
+    ids = [None, None, *BOUGHT["user_id"][2:]]
+    folder = store({"in/users.parquet": USERS, "in/bought.parquet": BOUGHT | {"user_id": ids}})
+    found, text = guessed(folder / "in")
+    assert found["relations"]["bought"]["nulls"] == "drop"
+    assert "# ? 2 of 60 rows lack an id" in text
+    assert text.count("# ? split: {by: random, train: 0.8, val: 0.1, test: 0.1}") == 1
+    folds = ["train", "val"] * 20
+    found, text = guessed(
+        store({"on/users.parquet": USERS | {"fold": folds}, "on/bought.parquet": BOUGHT}) / "on"
+    )
+    assert found["vertices"]["user"]["split"] == "fold"
+    assert "nulls" not in text
+    assert "# ? split" not in text
+
+
 @pytest.mark.parametrize("differing", [False, True])
 def test_a_table_with_repeated_rows_is_kept(store, capsys, monkeypatch, differing):
     users = pl.DataFrame(USERS)

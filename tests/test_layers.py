@@ -33,7 +33,7 @@ INSIDE = {
 notes pairs parameters system
 calls
 cache_size, frames, option_groups
-options, parsing, protocols, row_groups, text_files
+options, parsing, protocols, row_groups, tensors, text_files
 folders, ids
 vertex_tables
 inputs, outputs
@@ -141,7 +141,7 @@ learner
     "train.runs": """
 baselines, identity, predicting
 run_folder
-beginning, history
+beginning, history, summary, tables
 trained
 """,
     "measures": """

@@ -89,6 +89,16 @@ def test_cuts_less_than_metis(name):
     assert max(ratios) <= 1.02, ratios
 
 
+@pytest.mark.parametrize("k", [2, 4])
+def test_quick_boundaries_of_a_grid_are_nearly_straight(tmp_path, k):
+    """Straight ones cut the side of the grid once for two parts, and twice for four."""
+    side = 120
+    grid = fp.generate.grid(tmp_path / "grid.bin", rows=side, columns=side)
+    for seed in range(3):
+        made = fp.multilevel(grid, k, effort="quick", seed=seed)
+        assert made.evaluate().cut_matrix[np.triu_indices(k, 1)].sum() <= 1.2 * side * k / 2
+
+
 @pytest.mark.parametrize("name", METIS_OF_TWO)
 def test_cuts_under_two_bounds(name):
     edges = fp.open_graph(edges_of(name))

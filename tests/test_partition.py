@@ -223,10 +223,29 @@ def test_of_edges_the_better_of_two_wins(file):
     p = fp.partition(file, 8, "edges")
     compared = p.parameters["chosen"]["compared"]
     assert p.rf == min(compared.values()) == compared[p.parameters["chosen"]["algorithm"]]
-    assert set(compared) == {"edges_of", "hep:refine=True"}
+    assert set(compared) == {"edges_of", "hep:tau=100:refine=True"}
     quick = {"k": 8, "balance": 8.0, "volume_balance": 1.05, "balance_on": [], "effort": "quick"}
     vertices = fp.multilevel(file, **quick)
     assert fp.edges_of(vertices.graph, vertices, balance=1.05).rf == compared["edges_of"]
+
+
+def test_parts_of_vertices_are_left_out_where_degrees_are_skewed(tmp_path):
+    graph = fp.generate.rmat(tmp_path / "g.bin", n=4000, m=30_000, seed=1)
+    few, many = (fp.partition(graph, k, "edges") for k in (16, 17))
+    for p in (few, many):
+        left_out = p.parameters["chosen"]["left_out"]
+        assert left_out.keys() == {"edges_of"}
+        assert left_out["edges_of"].startswith("degrees are skewed")
+        assert p == again(p, graph)
+    compared = few.parameters["chosen"]["compared"]
+    assert compared == {
+        "hep:refine=True": fp.algorithms.hep(graph, 16, refine=True).rf,
+        "hep:tau=100:refine=True": fp.algorithms.hep(graph, 16, tau=100, refine=True).rf,
+    }
+    assert few.rf == min(compared.values())
+    assert many == fp.algorithms.hep(graph, 17, tau=100, refine=True)
+    assert "compared" not in many.parameters["chosen"]
+    assert fp.partition(graph, 17, "edges", effort="best").rf <= many.rf
 
 
 def test_best_of_edges_is_never_worse_than_the_default():

@@ -53,6 +53,30 @@ def test_a_partition_comes_back_with_ids(graph, tmp_path):
     assert (tmp_path / "back.csv").read_text() == "id,cluster\na,1\nb,0\nc,1\n"
 
 
+def tables(folder, ids):
+    folder.mkdir()
+    ids = [f"{id:05}" for id in ids]
+    schema = plain(folder, ids, list(zip(ids[1:], ids[:-1], strict=True)))
+    return fp.ingest(schema, folder / "graph")
+
+
+@pytest.mark.parametrize("other", [3, 59_999])
+def test_a_partition_is_not_given_the_ids_of_another_graph(tmp_path, monkeypatch, other):
+    monkeypatch.setattr("fastpart.store.restoring._ROWS", 50_000)
+    ids = range(60_000)
+    graph = tables(tmp_path / "monday", ids)
+    again = tables(tmp_path / "again", [*ids[1:], 0])
+    tuesday = tables(tmp_path / "tuesday", [60_000 if id == other else id for id in ids])
+    partition = fp.algorithms.hash(graph, 2)
+    partition.save(tmp_path / "parts")
+    for result in (partition, tmp_path / "parts"):
+        with pytest.raises(
+            fp.errors.ParameterError, match=r"result: its vertices have other ids than .*tuesday"
+        ):
+            fp.store.restore(result, graph=tuesday)
+        assert fp.store.restore(result, graph=again).equals(fp.store.restore(result, graph=graph))
+
+
 @pytest.mark.parametrize("out", [None, "back.parquet", "back.csv"])
 def test_names_of_other_columns_are_refused(typed, graph_of_one, tmp_path, out):
     values, target = [0, 1, 1, 0, 1], None if out is None else tmp_path / out

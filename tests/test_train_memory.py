@@ -66,7 +66,10 @@ def test_one_worker_trains_where_a_server_beside_it_does_not_fit(parts):
 
 
 def test_the_memory_limit_of_a_block_is_that_of_trainings(parts):
-    with fp.config(memory_limit="300M"), pytest.raises(fp.errors.MemoryBudgetError, match="fewer processes"):
+    with (
+        fp.config(memory_limit="300M"),
+        pytest.raises(fp.errors.MemoryBudgetError, match="torch and its modules"),
+    ):
         fp.train.sampled(parts, **QUICK)
 
 
@@ -83,6 +86,29 @@ def test_a_refusal_names_what_needs_the_memory(parts, given, named):
         fp.train.sampled(parts, workers=1, memory_limit=FLOOR + (1 << 19), **QUICK | given)
 
 
+def test_predictions_state_what_their_result_takes(parts):
+    trained = fp.train.full(parts, **QUICK)
+    options, (n, classes) = trained.options, (600, trained.task.classes)
+    assert classes < options.hidden
+    least = sum(need.size for need in memory.evaluation(Dataset(parts), options, 1))
+    for what, numbers in {
+        "logits": classes,
+        "probabilities": classes,
+        "classes": 2,
+        "embeddings": options.hidden,
+    }.items():
+        enough = least + 4 * numbers * n
+        at_once = trained.predict(parts, what=what)
+        assert (trained.predict(parts, what=what, memory_limit=enough) == at_once).all()
+        assert 4 * numbers * n == at_once.nbytes
+        with pytest.raises(
+            fp.errors.MemoryBudgetError, match=r"^predicting needs .* for the result.*use out=, a file$"
+        ):
+            trained.predict(parts, what=what, memory_limit=enough - 1)
+    frame = trained.to_frame(parts, memory_limit=least)  # its logits are in a file
+    assert frame.equals(trained.to_frame(parts))
+
+
 def test_a_model_without_layers_is_computed_in_blocks_that_fit(parts, monkeypatch):
     trained = fp.train.full(parts, model=Whole, **QUICK)
     dataset, options = Dataset(parts), trained.options
@@ -91,7 +117,7 @@ def test_a_model_without_layers_is_computed_in_blocks_that_fit(parts, monkeypatc
     largest = max(part.num_inner for part in dataset.partition.parts)
     assert stated.size >= 4 * dataset.task.features * largest
     monkeypatch.setattr(memory, "BLOCK_BYTES", stated.size * 4 // 5)  # a vertex reaches half of this graph
-    monkeypatch.setattr(predicting, "left_by", lambda needs, run: 0)
+    monkeypatch.setattr(predicting, "left_by", lambda *_: 0)
     seen, read = [], Inference._read
 
     def watched(self, hops, name, rows, widths, blocks, *where):

@@ -354,6 +354,32 @@ def test_manifests_that_contradict_themselves(folder, change, message):
         fp.open_partition(folder)
 
 
+def test_a_directory_is_replaced_by_one_with_the_same_data(tmp_path):
+    graph = authors()
+    lengths = {name: len(pairs) for name, *_, pairs in graph.relations}
+    of_types = {name: np.arange(size) % 2 for name, size in graph.types}
+    of_relations = {name: np.arange(m) % 2 for name, m in lengths.items()}
+    data = {
+        "features": rows_of(*zip(*graph.types, strict=True)),
+        "labels": of_types,
+        "times": of_types,
+        "splits": {name: {"train": [0]} for name, size in graph.types if size},
+        "edge_features": rows_of(lengths, lengths.values()),
+        "edge_labels": of_relations,
+        "edge_label_splits": {name: {"train": [0]} for name in lengths},
+        "edge_times": of_relations,
+    }
+    first = graph.saved(tmp_path, **data)
+    again = graph.saved(tmp_path, **data)
+    assert again.manifest["files"] == first.manifest["files"]
+    for name, rows in data.items():
+        less = {key: value for key, value in data.items() if key != name}
+        with pytest.raises(FileExistsError) as refused:
+            graph.saved(tmp_path, **less)
+        told = str(refused.value).partition(", which would be lost")[0]
+        assert all(f" of {of}" in told for of in rows if len(rows[of]))
+
+
 def test_verify_upgrade_and_replacement(folder):
     assert not fp.store.upgrade(folder)
     fp.store.verify(folder)

@@ -202,7 +202,7 @@ def test_what_ingest_wrote_is_found(lake, tmp_path, caplog):
     graph = fp.open_graph(lake / "typed")
     with caplog.at_level("INFO", "fastpart"):
         fp.VertexPartition([0, 1, 0, 1, 1], 2).save(tmp_path / "parts", graph=graph)
-    assert "features, labels, splits, times, edge_features, edge_times taken from" in caplog.text
+    assert "features, labels, splits, times, features of edges, times of edges taken from" in caplog.text
     first, second = fp.open_partition(tmp_path / "parts").parts
     paper = second.of_type("paper")
     assert paper.features.tolist() == [[2.0], [3.0]]

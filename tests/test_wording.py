@@ -404,7 +404,7 @@ REFUSALS = {
     "train links LINKS": "for example --embeddings 64, or save the partition with --features",
     "train links LINKS --embeddings 2 --temporal last": "",
     "train links typed/parts": "Split the edges with `fastpart split-edges GRAPH TRAIN`",
-    "train sampled typed/parts": "Save the partition with labels and splits of a type, which",
+    "train sampled typed/parts": "Save the partition with labels and splits of a type. In the schema of",
     "train full typed/parts": "Save the partition with labels and splits of a type",
     "train embeddings LINKS --encoder rgcn": "Train an encoder over it with `fastpart train links`",
     "train full {plain} --patience 3": "",

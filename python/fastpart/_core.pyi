@@ -615,6 +615,9 @@ class Features:
 class Pack:
     """The rows of the batches of an epoch that :meth:`Features.pack` wrote, for batches that need these rows."""
 
+def sampler_memory(num_vertices: int) -> int:
+    """Return the bytes that a thread which samples takes beside its batches, for batches of up to 2^20 nodes."""
+
 def disk_rates(files: Sequence[_Path], seconds: float) -> tuple[float, float] | None:
     """Measure the disk of some files for about so many seconds, with reads past the page cache.
 

@@ -8,6 +8,8 @@
 use std::ops::Range;
 use std::path::Path;
 
+use bytemuck::Pod;
+
 use super::decode::{BadId, Column, IdType, WideRecord, check, decode, decode_wide, is_packed_u32};
 use super::memory::remedy;
 pub(crate) use super::open_file::Io;
@@ -131,14 +133,15 @@ impl EdgeFile {
     /// The records `range` as the file has them: of any width, not compared with `n`.
     pub fn wide_block(&self, range: Range<u64>, buf: &mut Vec<WideRecord>) -> Result<()> {
         // SAFETY: as in `block`.
-        self.with_columns(range, |columns, first, count| unsafe { decode_wide(columns, first, count, buf) })
+        self.with_columns(range, buf, |columns, first, out| unsafe { decode_wide(columns, first, out) })
     }
 
-    /// Calls `decode` with columns, and the first record and the count to read from them, all readable.
-    fn with_columns(
+    /// Calls `decode` with columns, the first record to read from them, and where to. All are readable.
+    fn with_columns<T: Pod>(
         &self,
         range: Range<u64>,
-        decode: impl FnOnce([Column; 2], u64, usize) -> Result<(), BadId>,
+        buf: &mut Vec<[T; 2]>,
+        decode: impl FnOnce([Column; 2], u64, &mut [[T; 2]]) -> Result<(), BadId>,
     ) -> Result<()> {
         let end = range.end.min(self.shape.m);
         let range = range.start.min(end)..end;
@@ -147,15 +150,23 @@ impl EdgeFile {
             Some(start) => {
                 // `open` checked that the map holds all `m` records.
                 let columns = self.columns(start.wrapping_add(self.shape.data_offset as usize));
-                decode(columns, range.start, count)
+                buf.resize(count, [T::zeroed(); 2]);
+                decode(columns, range.start, buf)
             }
             None => {
-                let bytes = self.read(&range)?;
+                // The bytes lie behind the records, in memory that serves all blocks.
+                let length = 2 * count * self.shape.id_type.width();
+                buf.resize(count + length.div_ceil(size_of::<[T; 2]>()), [T::zeroed(); 2]);
+                let (out, behind) = buf.split_at_mut(count);
+                let bytes = &mut bytemuck::cast_slice_mut(behind)[..length];
+                self.read(&range, bytes)?;
                 let mut columns = self.columns(bytes.as_ptr());
                 if self.shape.layout == Layout::EdgeIndex {
-                    columns[1].start = bytes[bytes.len() / 2..].as_ptr();
+                    columns[1].start = bytes[length / 2..].as_ptr();
                 }
-                decode(columns, 0, count)
+                let decoded = decode(columns, 0, out);
+                buf.truncate(count);
+                decoded
             }
         };
         decoded.or_else(|bad| self.refuse(range.start, bad))
@@ -174,24 +185,18 @@ impl EdgeFile {
         })
     }
 
-    /// The bytes of `range`, one column after the other or rows, as in the file.
-    fn read(&self, range: &Range<u64>) -> Result<Vec<u8>> {
+    /// Reads the bytes of `range`: one column after the other, or rows, as in the file.
+    fn read(&self, range: &Range<u64>, bytes: &mut [u8]) -> Result<()> {
         let width = self.shape.id_type.width() as u64;
-        let count = range.end - range.start;
-        let mut bytes = vec![0; (2 * count * width) as usize];
-        let parts: &[(u64, u64)] = match self.shape.layout {
-            Layout::Rows => &[(2 * range.start * width, 2 * count * width)],
+        let at = |id: u64| self.shape.data_offset + id * width;
+        match self.shape.layout {
+            Layout::Rows => self.bytes.read_at(bytes, at(2 * range.start)),
             Layout::EdgeIndex => {
-                &[(range.start * width, count * width), ((self.shape.m + range.start) * width, count * width)]
+                let (sources, targets) = bytes.split_at_mut(bytes.len() / 2);
+                self.bytes.read_at(sources, at(range.start))?;
+                self.bytes.read_at(targets, at(self.shape.m + range.start))
             }
-        };
-        let mut rest = &mut bytes[..];
-        for &(offset, length) in parts {
-            let (part, after) = rest.split_at_mut(length as usize);
-            self.bytes.read_at(part, self.shape.data_offset + offset)?;
-            rest = after;
         }
-        Ok(bytes)
     }
 }
 
@@ -219,9 +224,7 @@ unsafe impl EdgeStream for EdgeFile {
         }
         // SAFETY: `with_columns` vouches for the records of the range. Another process may change the bytes,
         // which `decode` allows for.
-        self.with_columns(range, |columns, first, count| unsafe {
-            decode(columns, first, count, self.n, buf)
-        })?;
+        self.with_columns(range, buf, |columns, first, out| unsafe { decode(columns, first, self.n, out) })?;
         Ok(buf)
     }
 

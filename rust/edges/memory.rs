@@ -41,9 +41,9 @@ unsafe impl EdgeStream for MemoryEdges {
 
     fn block<'a>(&'a self, range: Range<u64>, buf: &'a mut Vec<Record>) -> Result<&'a [Record]> {
         let range = range.start.min(self.m)..range.end.min(self.m);
-        let count = (range.end.saturating_sub(range.start)) as usize;
+        buf.resize(range.end.saturating_sub(range.start) as usize, [0; 2]);
         // SAFETY: `new` demands that all `m` records are readable, and the range lies within them.
-        unsafe { decode(self.columns, range.start, count, self.n, buf) }
+        unsafe { decode(self.columns, range.start, self.n, buf) }
             .map_err(|bad| refuse(range.start, bad, self.n))?;
         Ok(buf)
     }

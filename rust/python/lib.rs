@@ -70,7 +70,7 @@ mod _core {
     #[pymodule_export]
     use super::sampling::{
         Batches, Coding, Features, Pack, SampledBatch, Sampler, Times, Topology, TypedSampledBatch, Types,
-        disk_rates, sparse_adam,
+        disk_rates, sampler_memory, sparse_adam,
     };
     #[pymodule_export]
     use super::store::{RowGatherer, write_edge_parts, write_vertex_parts};

@@ -25,10 +25,11 @@
 //! way if they are coded (`rows`). [`walks()`] and [`subgraph()`] make the batches of other methods.
 //!
 //! **Memory.** The parts are mapped, 4 bytes per directed edge and 1 or 2 for its relation, and not copied.
-//! The rows of the halos take 4 bytes per vertex. A worker takes 4 bytes per vertex, LABOR 4 to 5 bytes per
-//! in-edge of the long lists that were asked for, in at most a tenth of the free memory
-//! (`topology::lists_by_place`), and a batch the size of its arrays. With types a worker also keeps a batch
-//! level by level. Memory of batches is used again.
+//! The rows of the halos take 4 bytes per vertex. A worker takes 4 bytes per vertex, from 2^27 vertices on up
+//! to 32 bytes per node of its largest batch (`levels::node_places`). LABOR takes 4 to 5 bytes per in-edge of
+//! the long lists that were asked for, in at most a tenth of the free memory (`topology::lists_by_place`). A
+//! batch takes the size of its arrays. With types a worker also keeps a batch level by level. Memory of
+//! batches is used again.
 //!
 //! **Parallelism.** Over the batches of an epoch, which are made ahead ([`Ahead`]). The bytes under a map may
 //! change at any time: every index is checked when it is read, so that a damaged part leads to

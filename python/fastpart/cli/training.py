@@ -89,9 +89,9 @@ def _train(call: Call, given: dict[str, Any], predictions: Path | None) -> None:
 
 def _result(trained: TrainedModel) -> str:
     """Return what follows the epochs that were printed."""
-    from ..train.runs.trained import result_of
+    from ..train.runs.summary import result_of
 
-    return result_of(trained)
+    return result_of(trained.task, trained.summary)
 
 
 def _save_options(call: Call) -> None:

@@ -21,6 +21,7 @@ from .. import _core
 from ..errors import FastpartError, GraphFormatError, MemoryBudgetError
 from .frames import pl
 from .parameters import regular, shown
+from .system import allocate
 
 PATTERN = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}"
 
@@ -359,3 +360,15 @@ def _ended(begin: bytes, key: str) -> bytes:
         return f',\n "{key}": "{digits}"'.encode() + _END
 
     return begin + end(_core.hash_bytes(begin + end("0" * 32)))
+
+
+def created(file: Path, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> np.memmap[Any, np.dtype[Any]]:
+    """Map a new .npy of zeros, and take the disk that it needs.
+
+    Without this, a write to the map kills the process where the disk is full.
+    """
+    with named(file):
+        array: np.memmap[Any, np.dtype[Any]] = np.lib.format.open_memmap(file, "w+", np.dtype(dtype), shape)
+        with file.open("r+b") as opened:
+            allocate(opened.fileno(), array.offset + array.nbytes)
+    return array

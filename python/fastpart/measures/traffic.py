@@ -436,11 +436,12 @@ def _counted(
 
 
 def _threads(n: int, options: RunOptions) -> int:
-    """Return how many threads may sample: 4 bytes per vertex each, beside 1 of a mask."""
+    """Return how many threads may sample, each with the memory of a sampler, beside a byte per vertex of a mask."""
     budget = options.memory_limit or _core.memory_budget()
-    fitting = (budget - n) // max(4 * n, 1)
+    each = _core.sampler_memory(n)
+    fitting = (budget - n) // max(each, 1)
     if fitting < 1:
         raise MemoryBudgetError(
-            f"samples of {n:,} vertices need {sized(5 * n)}, but the memory limit is {sized(budget)}. Raise it"
+            f"samples of {n:,} vertices need {sized(n + each)}, but the memory limit is {sized(budget)}. Raise it"
         )
     return int(min(options.threads or _core.default_threads(), fitting))

@@ -109,9 +109,10 @@ class Savable:
             part.
         halo_features : bool
             Also write the features of halo vertices.
-        edge_splits : EdgeSplits, mapping or path of a .npz, optional
-            For link prediction: what :func:`fastpart.split_edges` returned or wrote, or pairs ``val`` and ``test``.
-            They must not be edges of ``graph``, all of whose edges are trained on.
+        edge_splits : EdgeSplits, mapping, or path of a .npz or a folder, optional
+            For link prediction: what :func:`fastpart.split_edges` returned or wrote, or pairs ``val`` and ``test``, or
+            the folder ``split/SCHEME`` of a dataset of links of OGB, which is read with torch. They must not be edges
+            of ``graph``, all of whose edges are trained on.
         restore : path or Graph, optional
             For a ``.parquet``: the graph directory with the ids that the vertices had in tables. The file then has the
             columns ``id`` and ``part``, as :func:`fastpart.store.restore` writes them.

@@ -88,18 +88,21 @@ def holds(contents: Contents | None) -> list[str]:
         }
         for name, each in contents.of_types.items()
     ]
-    relations = [{"name": name, **_entries(each, "edge_")} for name, each in contents.of_relations.items()]
+    relations = [
+        {"name": name, **_entries(each, "edge_", times="times" if name else "edge_times")}
+        for name, each in contents.of_relations.items()
+    ]
     of_each = {"types": types, "relations": relations} if types[0]["name"] else types[0] | relations[0]
     return held({"num_directed_edges": True, "edge_splits": contents.held_out is not None, **of_each})
 
 
-def _entries(data: Data, before: str = "") -> dict[str, Any]:
+def _entries(data: Data, before: str = "", times: str = "times") -> dict[str, Any]:
     """Return the entries of a manifest that say what is stored."""
     return {
         f"{before}features": data.features is not None,
         f"{before}labels": data.labels is not None,
         f"{before}label_splits" if before else "splits": data.masks,
-        f"{before}times": data.times is not None,
+        times: data.times is not None,
     }
 
 

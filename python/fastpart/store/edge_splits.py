@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,8 +13,10 @@ import numpy.typing as npt
 
 from ..core.inputs import arrays_of
 from ..core.pairs import keys_of
+from ..core.parameters import path, shown
 from ..core.parsing import named
-from ..errors import ParameterError
+from ..core.tensors import arrays_in
+from ..errors import GraphFormatError, ParameterError
 from ..graphs.given_splits import Facts, Known, Pairs, pairs_of
 from ..graphs.splits import EdgeSplits
 from ..graphs.types import TypedRanges
@@ -27,11 +30,11 @@ Sizes = dict[str, Any]
 
 
 def held_out_of(edge_splits: Any, n: int, typed: TypedRanges | None = None) -> dict[str, Pairs]:
-    """Return the checked val and test pairs of an object, a mapping or a ``.npz``."""
+    """Return the checked val and test pairs of an object, a mapping, a ``.npz`` or a folder of OGB."""
     if isinstance(edge_splits, EdgeSplits):
         edge_splits = {name: getattr(edge_splits, name) for name in HELD_OUT}
     elif isinstance(edge_splits, str | bytes | os.PathLike):
-        edge_splits = arrays_of("edge_splits", edge_splits)
+        edge_splits = _read(edge_splits)
     if not isinstance(edge_splits, Mapping) or not set(edge_splits) & set(HELD_OUT):
         raise TypeError(
             "edge_splits: expected what split_edges returns, or a mapping or .npz with pairs val and test"
@@ -47,12 +50,38 @@ def held_out_of(edge_splits: Any, n: int, typed: TypedRanges | None = None) -> d
     return held_out
 
 
+def _read(source: str | bytes | os.PathLike[Any]) -> Mapping[str, Any]:
+    """Return the arrays of a ``.npz``, or the pairs of a folder ``split/SCHEME`` of OGB's datasets of links."""
+    folder = path("edge_splits", source)
+    if not folder.is_dir():
+        return arrays_of("edge_splits", source)
+    files = {"val": folder / "valid.pt", "test": folder / "test.pt"}
+    for file in files.values():
+        if not file.is_file():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(file))
+    return {name: _pairs_in(file) for name, file in files.items()}
+
+
+def _pairs_in(file: Path) -> npt.NDArray[Any]:
+    """Return the pairs of a file of OGB: its ``edge``, or its ``source_node`` and ``target_node``."""
+    content = arrays_in(file)
+    ends = [content[name] for name in ("source_node", "target_node") if name in content]
+    if "edge" in content:
+        return np.asarray(content["edge"])
+    if len(ends) == 2:
+        return np.column_stack(ends)
+    raise GraphFormatError(
+        f"{shown(file)}: expected edge, or source_node and target_node. It has {', '.join(content)}. Pairs of "
+        "relations go into a .npz, as split_edges writes them"
+    )
+
+
 def held_out_from(edge_splits: Any) -> int | None:
     """Return the earliest time of the held-out pairs. None: they were not split by time."""
     if isinstance(edge_splits, EdgeSplits):
         edge_splits = vars(edge_splits)
     elif isinstance(edge_splits, str | bytes | os.PathLike):
-        edge_splits = arrays_of("edge_splits", edge_splits)
+        edge_splits = _read(edge_splits)
     times = [edge_splits.get(f"{name}_times") for name in HELD_OUT]
     return min((int(each.min()) for each in times if each is not None and len(each)), default=None)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import errno
+import filecmp
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Unpack, overload
 
@@ -17,6 +19,7 @@ import numpy.typing as npt
 from .. import _core
 from ..core import parameters
 from ..core.frames import before_polars_threads, pl
+from ..core.ids import Ids
 from ..core.options import Options, with_options
 from ..core.outputs import Owner, folder_beside, output_folder
 from ..core.parameters import StrPath, regular, shown
@@ -25,7 +28,7 @@ from ..core.protocols import Assignment
 from ..errors import ParameterError
 from ..graphs.graph_directory import GraphDirectory
 from ..graphs.tables import write_table
-from ..partitions.partition import EdgePartition
+from ..partitions.partition import EdgePartition, VertexPartition
 from .loading import open_partition
 
 SUFFIXES = (".parquet", ".csv")
@@ -113,8 +116,8 @@ def restore(
     Raises
     ------
     ParameterError
-        The result is not of this graph: it has another number of rows. Or the graph has no ids, or the table has
-        another column of the name ``column``.
+        The result is not of this graph: it has another number of rows, or it is a partition whose vertices have other
+        ids. Or the graph has no ids, or the table has another column of the name ``column``.
     GraphFormatError
         A file is damaged.
 
@@ -151,6 +154,7 @@ def restore(
             f"result: {len(found.values):,} rows, but {shown(directory.path)} has {expected:,} {what}. Pass the graph "
             "of this result"
         )
+    refuse_other_ids("result", found.ids, directory)
     target = None if out is None else parameters.path("out", out)
     several = len(directory.types) > 1 and of_type is None and of_relation is None
     in_folder = target is not None and target.suffix == "" and several
@@ -190,6 +194,8 @@ class _Result:
     """The relation of the records. None: rows are of vertices."""
     apart: bool = False
     """Whether each number of a row has a column of its own."""
+    ids: Ids = ()
+    """The ids of the vertices, where the result knows them."""
 
     @classmethod
     def of(cls, result: Any, column: str | Sequence[str] | None, options: Any) -> _Result:
@@ -220,7 +226,8 @@ class _Result:
                 "vertices"
             )
         if isinstance(result, Assignment):
-            return cls(result.assignment, (column or result._column,), False)
+            ids = result._id_tables if isinstance(result, VertexPartition) else ()
+            return cls(result.assignment, (column or result._column,), False, ids=ids)
         values = np.asarray(result.detach().cpu() if hasattr(result, "detach") else result)
         return cls(_checked(values), (column or "value",), True)
 
@@ -347,6 +354,34 @@ def _ids(file: Path) -> Iterator[pl.DataFrame]:
         first = next(batches, None)
         yield scan.collect() if first is None else first  # no ids still have a type
         yield from batches
+
+
+def _rows_of(file: Path) -> Iterator[pl.DataFrame]:
+    """Yield the ids of a file, the same number at a time whatever its row groups are."""
+    with damaged(file, "not a Parquet file of ids"):
+        scan = pl.scan_parquet(regular(file)).select("id")
+        for start in range(0, scan.select(pl.len()).collect().item() + 1, _ROWS):
+            yield scan.slice(start, _ROWS).collect()
+
+
+def refuse_other_ids(parameter: str, known: Ids, directory: GraphDirectory) -> None:
+    """Raise an error if a graph directory gives the vertices other ids than those that are ``known``.
+
+    The rows of a partition of yesterday's tables fit today's graph if as many vertices came as went. They would get the
+    ids of others.
+    """
+    for table in known if len(known) == len(directory.types) else ():
+        name = table.name if table.name in directory.types else next(iter(directory.types))
+        file = directory.ids(name)
+        table.refuse_changed()
+        if filecmp.cmp(table.file, file, shallow=False):
+            continue
+        pairs = zip_longest(_rows_of(table.file), _rows_of(file))
+        if any(theirs is None or not theirs.equals(ours) for ours, theirs in pairs):
+            raise ParameterError(
+                f"{parameter}: its vertices have other ids than {shown(directory.path)}. Pass the graph that was "
+                "partitioned, or partition this one"
+            )
 
 
 def _write_file(directory: GraphDirectory, found: _Result, target: Path) -> None:

@@ -19,7 +19,7 @@ from ..core.frames import before_polars_threads, pl
 from ..core.inputs import EDGE_LABEL_SPLITS, EDGE_LABELS
 from ..core.notes import log
 from ..core.options import RunOptions
-from ..core.outputs import Owner
+from ..core.outputs import KINDS, Owner
 from ..core.parameters import StrPath, shown
 from ..core.vertex_tables import InOrder
 from ..errors import ParameterError, arg
@@ -81,7 +81,7 @@ def completed(data: SavedData, graph: Graph) -> SavedData:
             if getattr(data, name) is None
         }
     if found:
-        log.info("%s taken from %s", ", ".join(found), shown(graph.directory or ""))
+        log.info("%s taken from %s", ", ".join(KINDS[name] for name in found), shown(graph.directory or ""))
     left_out: dict[str, Any] = {
         name: None for name in (*OF_VERTICES, *OF_EDGES) if getattr(data, name) is False
     }

@@ -93,8 +93,8 @@ def of_processes(needs: Sequence[Need], count: int) -> list[Need]:
     return [replace(need, processes=need.processes * count) for need in needs]
 
 
-def left_by(needs: Sequence[Need], run: RunOptions) -> int:
-    """Return the bytes that the memory limit leaves.
+def left_by(needs: Sequence[Need], run: RunOptions, what: str = "training") -> int:
+    """Return the bytes that the memory limit leaves. ``what`` is the word for what needs them.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def left_by(needs: Sequence[Need], run: RunOptions) -> int:
     remedies = [each for each in remedies if not any(other.startswith(f"{each} ") for other in remedies)]
     advice = "Raise memory_limit" + (f", or use {', '.join(remedies[:3])}" if remedies else "")
     raise MemoryBudgetError(
-        f"training needs {sized(needed)} of memory, but the limit is {sized(limit)}: "
+        f"{what} needs {sized(needed)} of memory, but the limit is {sized(limit)}: "
         f"{', '.join(map(str, largest))}. {advice}"
     )
 
@@ -127,7 +127,7 @@ def bytes_for_batches(left: int, workers: int) -> int:
 
 def processes(count: int, copies: bool) -> list[Need]:
     """Return the fixed needs of processes that train: copies of one that has imported torch, or new interpreters."""
-    fewer = "fewer processes"
+    fewer = "fewer processes" if count > 1 else ""
     if not copies:
         return [Need("torch and its modules", PROCESS_BYTES, fewer, count)]
     return [Need("torch and its modules", SERVER_BYTES), Need("a worker", COPY_BYTES, fewer, count)]
@@ -303,7 +303,8 @@ def evaluation(dataset: Dataset, options: Options, parts: int) -> list[Need]:
     """
     part = max(each.num_inner for each in dataset.partition.parts)
     of_all = len(dataset.partition) * (options.layers - 1 + _NUMBER)  # masks, and factors of gcn and sgc
-    known = Need("labels and masks of its parts", 40 * part * max(parts, 1) + of_all, "more workers")
+    remedy = "more workers" if parts > 1 else ""
+    known = Need("labels and masks of its parts", 40 * part * max(parts, 1) + of_all, remedy)
     if is_layered(options.model):
         hub = max(map(_most_in_edges, dataset.partition.parts))
         widest = number_bytes(options) * max(max(both) for both in widths(options, dataset.task))

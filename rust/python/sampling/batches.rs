@@ -11,6 +11,12 @@ use crate::run::{POLL, in_place};
 use fastpart::internals::base::{Error, MAX_THREADS, Result, available, locked};
 use fastpart::internals::sampling::{Ahead, Batch, Maker, Steps, Workers};
 
+/// Bytes that a thread which samples takes beside its batches. See `_core.pyi`.
+#[pyfunction]
+pub fn sampler_memory(num_vertices: u64) -> u64 {
+    Workers::memory_of_one(u32::try_from(num_vertices).unwrap_or(u32::MAX))
+}
+
 /// Where batches come from.
 pub(super) enum Source {
     /// From threads that are ahead.

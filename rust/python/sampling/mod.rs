@@ -13,7 +13,7 @@ mod types;
 
 pub use adam::sparse_adam;
 pub use batch::{SampledBatch, TypedSampledBatch};
-pub use batches::Batches;
+pub use batches::{Batches, sampler_memory};
 pub use coding::Coding;
 pub use features::{Features, Pack};
 pub use rates::disk_rates;

@@ -153,7 +153,9 @@ pub(crate) fn add_distinct(
 ) -> Result<()> {
     topology.check_rows(name, rows)?;
     rows.iter().for_each(|&row| ids.prefetch(row));
-    if let Some(&row) = rows.iter().find(|&&row| !ids.place(row).1) {
+    let mut twice = None;
+    ids.place(rows, |row, _, new| twice = twice.or((!new).then_some(row)))?;
+    if let Some(row) = twice {
         let part = &topology.parts()[topology.part_of(row)];
         let vertex = part.id(row - part.start)?;
         return Err(Error::parameter(name, format!("vertex {vertex} occurs twice in a batch. Pass it once")));
@@ -171,9 +173,9 @@ mod tests {
     /// In-degrees of the first vertices. The others have no in-edges.
     const DEGREES: [usize; 9] = [0, 1, 63, 64, 255, 256, 257, 900, 5000];
 
-    /// A graph with memory for the places of `items` in-edges.
-    fn graph(items: usize) -> Arc<Topology> {
-        let (n, mut random) = (6000, Random::new(7, 8));
+    /// A graph of `n` vertices with memory for the places of `items` in-edges.
+    fn graph(n: i64, items: usize) -> Arc<Topology> {
+        let mut random = Random::new(7, 8);
         let vertices: Vec<i64> = (0..n).map(|id| 3 * id).collect();
         let mut indptr = vec![0];
         DEGREES.iter().for_each(|&degree| indptr.push(indptr[indptr.len() - 1] + degree as i64));
@@ -196,7 +198,7 @@ mod tests {
 
     #[test]
     fn picks_of_labor_do_not_depend_on_the_places_that_are_kept() {
-        let graphs = [0, 2000, 100_000].map(graph);
+        let graphs = [0, 2000, 100_000].map(|items| graph(6000, items));
         let mut workers = graphs.each_ref().map(|graph| Worker::new(graph).unwrap());
         let rows: Vec<u32> = (0..DEGREES.len() as u32).collect();
         for fanout in [1, 10, 40, 300] {
@@ -226,6 +228,49 @@ mod tests {
                 assert!(none.edge_ids.chunk_by(|one, next| one < next).count() == 1);
                 assert_eq!(none, of(1));
                 assert_eq!(none, of(2));
+            }
+        }
+    }
+    #[test]
+    fn batches_do_not_depend_on_the_table_of_their_rows() {
+        let graph = graph(60_000, 0);
+        let mut workers = [u32::MAX, 0].map(|many| {
+            let mut worker = Worker::new(&graph).unwrap();
+            worker.tables.ids = IdTable::sized(graph.num_vertices(), many).unwrap();
+            worker
+        });
+        let mut random = Random::new(3, 4);
+        for (step, merged) in (0..20_usize).zip([false, true].into_iter().cycle()) {
+            let mut rows: Vec<u32> = (0..random.below(3000)).map(|_| random.below(60_000) as u32).collect();
+            rows.extend(0..DEGREES.len() as u32);
+            rows.sort_unstable();
+            rows.dedup();
+            let fanout = [Some(3), Some(300), None][step % 3];
+            let settings = Settings {
+                fanouts: vec![vec![fanout]; 2],
+                method: [Method::Uniform, Method::Labor][step / 2 % 2],
+                weights: None,
+                temporal: None,
+                seed: 9,
+                merged,
+                edges: EdgeColumns { ids: true, rows: true },
+            };
+            let sampler = Sampler::new(Arc::clone(&graph), None, settings).unwrap();
+            let [array, met] = workers.each_mut().map(|worker| {
+                let mut sample = Sample::default();
+                let (seeds, place) =
+                    (Seeds { rows: &rows, times: &[] }, Place { epoch: 1, step: step as u64 });
+                sampler.sample(seeds, place, worker, &|| Ok(()), &mut sample).unwrap();
+                sample
+            });
+            assert_eq!(array, met);
+            rows.push(rows[0]);
+            for worker in &mut workers {
+                let (seeds, place) =
+                    (Seeds { rows: &rows, times: &[] }, Place { epoch: 1, step: step as u64 });
+                let error =
+                    sampler.sample(seeds, place, worker, &|| Ok(()), &mut Sample::default()).unwrap_err();
+                assert!(error.to_string().contains("occurs twice in a batch"), "{error}");
             }
         }
     }

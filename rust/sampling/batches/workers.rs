@@ -11,8 +11,8 @@ use crate::sampling::levels::sample::Sample;
 use crate::sampling::topology::Topology;
 use crate::sampling::{methods, temporal};
 
-/// Scratch space of one thread that makes batches. Takes 4 bytes per vertex and, in a graph with types, a
-/// batch.
+/// Scratch space of one thread that makes batches. Takes 4 bytes per vertex, from 2^27 vertices on up to 32
+/// bytes per node of a batch, and, in a graph with types, a batch.
 #[derive(Debug)]
 pub struct Worker {
     /// Rows, picks and relations of the batch.
@@ -68,6 +68,11 @@ impl Workers {
     /// Bytes that `workers` workers take beyond the idle ones.
     pub fn memory(&self, workers: usize) -> u64 {
         let new = workers.saturating_sub(locked(&self.idle).len());
-        new as u64 * IdTable::memory(self.topology.num_vertices())
+        new as u64 * Self::memory_of_one(self.topology.num_vertices())
+    }
+
+    /// Bytes that a worker takes in a graph with `num_vertices` vertices.
+    pub fn memory_of_one(num_vertices: u32) -> u64 {
+        IdTable::memory(num_vertices)
     }
 }

@@ -157,13 +157,14 @@ impl Picks {
         sample.rows.resize(nodes + self.sources.len(), 0);
         let (rows, begin) = (&mut sample.rows[..], sample.indices.len());
         sample.indices.resize(begin + self.sources.len(), 0);
-        // A loop, and no iterator: the compiler does not always inline the closure that would fill it.
-        for (index, &row) in sample.indices[begin..].iter_mut().zip(&self.sources) {
-            let (place, new) = ids.place(row);
+        let mut indices = sample.indices[begin..].iter_mut();
+        ids.place(&self.sources, |row, place, new| {
             rows[nodes] = row;
             nodes += usize::from(new);
-            *index = (first as u32).wrapping_add(place) as i32;
-        }
+            if let Some(index) = indices.next() {
+                *index = (first as u32).wrapping_add(place) as i32;
+            }
+        })?;
         sample.rows.truncate(nodes);
         sample.check_size(0)
     }

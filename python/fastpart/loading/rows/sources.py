@@ -17,6 +17,7 @@ from torch import Tensor
 
 from ... import _core
 from ...core.pairs import located
+from ...core.parsing import created
 from ...partitions.coding import Coding
 
 RowIds = npt.NDArray[np.uint32]
@@ -161,7 +162,7 @@ class RowFiles:
     def put(self, path: Path, count: int, places: slice | npt.NDArray[np.int64], rows: Array) -> None:
         """Set some rows of the file, which has so many."""
         if path not in self._files:
-            self._files[path] = np.lib.format.open_memmap(path, "w+", rows.dtype, (count, *rows.shape[1:]))
+            self._files[path] = created(path, rows.dtype, (count, *rows.shape[1:]))
         self._files[path][places] = rows
         self._changed.add(path)
         self._unwritten += rows.nbytes

@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,16 @@ LEAST_VOLUME_BALANCE = 1.03
 """The least bound on the volumes of the vertices that an edge partition is made of. With less there is no choice."""
 
 
+LARGER_TAU = 100
+"""Mean degrees of a hub in a second run of ``hep``, which streams fewer records than the first."""
+
+FEW_PARTS = 16
+"""Parts up to which the default ``tau`` of ``hep`` often makes fewer replicas than the larger one."""
+
+SKEWED_DEGREES = 4.0
+"""Mean square of the degrees, in squares of their mean, above which ``hep`` makes fewer replicas than ``edges_of``."""
+
+
 @dataclass(frozen=True)
 class Candidate:
     """An algorithm with its parameters."""
@@ -65,6 +75,8 @@ class Candidate:
     """Called with ``out=`` if the parts of the records go to a file."""
     in_rounds: bool = False
     """Whether it takes ``time_limit=``."""
+    futile: str = ""
+    """Why it will not be the best one, if something that takes far less time tells."""
 
 
 @dataclass(frozen=True)
@@ -150,12 +162,29 @@ class Request:
 
     def _of_edges(self) -> list[list[Candidate]]:
         hep = self._named("hep", refine=True)
+        larger = self._named("hep", tau=LARGER_TAU, refine=True)
         sigma = self._named("sigma", of="edges", refine=True)
-        group = [hep, Candidate("edges_of", partial(self._edges_of, effort="quick"))]
+        quick = Candidate("edges_of", partial(self._edges_of, effort="quick"))
         if self.effort == "best":  # fewer cut edges are fewer replicas on most graphs, not on all
             best = Candidate("edges_of:effort=best", partial(self._edges_of, effort="best"), in_rounds=True)
-            group = [*self._all("hep", "sigma"), sigma, *group, best]  # refining never makes replicas
+            # Refining never makes replicas.
+            group = [*self._all("hep", "sigma"), sigma, hep, larger, quick, best]
+        elif self.effort == "default" and (futile := self._against_edges_of()):
+            group = [*([hep] if self.k <= FEW_PARTS else []), larger, replace(quick, futile=futile)]
+        else:
+            group = [larger, quick]
         return [group, [hep], [sigma], [self._named("hdrf")]]
+
+    def _against_edges_of(self) -> str:
+        """Return why ``hep`` makes fewer replicas than parts of vertices, if the degrees tell."""
+        try:
+            degrees = self.graph.degrees(**self.options).astype(np.float64)
+        except MemoryBudgetError:  # each candidate states its own need
+            return ""
+        skew = float(np.square(degrees).mean() / degrees.mean() ** 2) if degrees.any() else 0.0
+        if skew <= SKEWED_DEGREES:
+            return ""
+        return f"degrees are skewed: their mean square is {skew:.3g} times the square of their mean"
 
     def _multilevel(self, **given: Any) -> Partition:
         return builtin.multilevel(self.graph, **self._shared | given)
@@ -262,6 +291,8 @@ class Choice:
 
     def run(self, group: Sequence[Candidate], folder: Path | None) -> None:
         """Run the candidates of a group. The last of equally good ones wins."""
+        self._left_out |= {candidate.label: candidate.futile for candidate in group if candidate.futile}
+        group = [candidate for candidate in group if not candidate.futile]
         for index, candidate in enumerate(group):
             spent = time.monotonic() - self.begin
             last = index == len(group) - 1

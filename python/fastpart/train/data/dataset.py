@@ -381,7 +381,10 @@ class Dataset(AnyDataset[VertexPartData]):
             if "labels" in entry_of_type(self.partition, name)
         ]
         given = " and ".join(f"{name}={{{names[0]!r}: ...}}" for name in ("labels", "splits"))
-        by_schema = "labels and splits of a type, which the schema of `fastpart ingest` names"
+        by_schema = (
+            "labels and splits of a type. In the schema of `fastpart ingest` these are `label: COLUMN` and "
+            "`split: {by: random, train: 0.8, val: 0.1, test: 0.1}`"
+        )
         nothing = (
             f"source: no type in {shown(self.path)} has labels and training vertices. Save the partition with "
             + code(given, by_schema)

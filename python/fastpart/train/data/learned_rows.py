@@ -16,7 +16,7 @@ from torch import Tensor
 from ..._core import sparse_adam
 from ...core.pairs import hashed
 from ...core.parameters import regular
-from ...core.parsing import damaged
+from ...core.parsing import created, damaged
 from ...errors import ParameterError, arg
 from ...loading.remote import exchange_of
 from ...loading.rows.owners import Embeddings
@@ -238,7 +238,7 @@ def write_embeddings(
     shape = len(dataset.partition), width
     file = out / NEW_EMBEDDINGS
     if is_first():
-        np.lib.format.open_memmap(file, "w+", np.dtype(np.float32), shape).flush()
+        created(file, np.float32, shape)
     barrier()
     rows = np.lib.format.open_memmap(file, "r+")
     for part in own:
@@ -394,7 +394,7 @@ class LearnedRows:
                 new.parent.mkdir(parents=True, exist_ok=True)
                 shape = (len(vertices), *self._table.row_shape)
                 new.unlink(missing_ok=True)  # of a kill, or a link
-                np.lib.format.open_memmap(new, "w+", self._table.dtype, shape).flush()
+                created(new, self._table.dtype, shape)
             barrier()
             rows = np.lib.format.open_memmap(new, "r+")
             for part in self._own:

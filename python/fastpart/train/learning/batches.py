@@ -27,6 +27,7 @@ import torch
 from torch import Tensor
 
 from ... import _core
+from ...core.parsing import created
 from ...graphs.opening import open_graph
 from ...partitions import partitioners
 from ..graphs.kernels import CPU
@@ -306,10 +307,7 @@ def _zeros(field: Field, name: str, size: int) -> npt.NDArray[np.uint32]:
     """Return the counts of this process: in memory if it is alone, else in a file."""
     if field.folder is None:
         return np.zeros(size, np.uint32)
-    zeros: npt.NDArray[np.uint32] = np.lib.format.open_memmap(
-        _file(field.folder, name, field.rank), "w+", np.dtype(np.uint32), (size,)
-    )
-    return zeros
+    return created(_file(field.folder, name, field.rank), np.uint32, (size,))
 
 
 def _file(folder: Path, name: str, of: int) -> Path:

@@ -27,6 +27,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ... import _core
+from ...core.parsing import created
 from ...errors import FastpartError
 from ...graphs.graph_directory import Embedded
 from ..data.dataset import SPLITS, AnyDataset, Dataset, EdgeDataset
@@ -315,8 +316,7 @@ def _label_propagation(items: Items, options: TrainOptions, folder: Path, deadli
 
 def _table(file: Path, count: int, width: int) -> npt.NDArray[np.float32]:
     """Return rows in a file."""
-    rows: npt.NDArray[np.float32] = np.lib.format.open_memmap(file, "w+", np.float32, (int(count), width))
-    return rows
+    return created(file, np.float32, (int(count), width))
 
 
 def _without_edges(items: Items, options: TrainOptions, folder: Path, deadline: Deadline) -> Predict:

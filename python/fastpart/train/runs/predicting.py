@@ -18,6 +18,7 @@ from ...core.options import RunOptions
 from ...core.outputs import folder_beside
 from ...core.pairs import among
 from ...core.parameters import shown
+from ...core.parsing import created
 from ...errors import GraphWarning, ParameterError, warn
 from ...partitions.partition import PartitionSource, directory_of
 from ...partitions.seeds import vertex_ids
@@ -27,7 +28,7 @@ from ..data.dataset import AnyDataset, Dataset, open_dataset
 from ..inference.hops import PIECE_BYTES
 from ..inference.inference import Inference
 from ..memory import Need, evaluation, fitting, full_batch, graph_bytes, left_by, size_of
-from ..models import Network, TypedNetwork, takes_edge_attr
+from ..models import Network, TypedNetwork, attends, takes_edge_attr
 from ..models.categories import match_categories
 from ..models.scores import Task
 from ..options import Options, Predicted
@@ -71,7 +72,7 @@ def predictions(
                 "fastpart.train.models.Network of two layers or more has"
             )
     chosen = Chosen.of(vertices, dataset.targets)
-    free = left_by(_needs(dataset, options, what, target, chosen.count), run)
+    free = left_by(_needs(dataset, options, what, target, chosen.count), run, "predicting")
     with scratch(target, run.tmp_dir) as (folder, layers_in):
         rows = OutputRows(chosen, None if target is None else folder / target.name)
         found = _outputs(dataset, network, options, layers, free, layers_in, chosen, learned)
@@ -152,15 +153,20 @@ class Chosen:
         return ids - self._first if self._order is None else self._order[np.searchsorted(self._ids, ids)]
 
 
+def result_need(task: Task, what: Predicted, hidden: int, target: Path | None, count: int) -> Need:
+    """Return the need of a result of ``count`` rows. An embedding has ``hidden`` numbers, and a file takes nothing."""
+    one = what == "classes" and not (task.multilabel or task.regression)  # of int64
+    numbers = hidden if what == "embeddings" else 2 if one else task.classes
+    return Need("the result", 0 if target else 4 * numbers * count, "out=, a file")
+
+
 def _needs(
     dataset: AnyDataset[Any], options: Options, what: Predicted, target: Path | None, count: int
 ) -> list[Need]:
     """Return what predicting takes beside the process."""
     (n, edges), task = size_of(dataset), dataset.task
-    numbers = (
-        2 if what == "classes" and not task.multilabel else max(task.classes, options.hidden * options.heads)
-    )
-    rows = Need("the result", 0 if target else 4 * numbers * count, "out=, a file")
+    hidden = options.hidden * (options.heads if attends(options.model) else 1)
+    rows = result_need(task, what, hidden, target, count)
     if isinstance(dataset, Dataset):
         return [*evaluation(dataset, options, 1), rows]
     return [
@@ -303,11 +309,11 @@ class OutputRows:
             if self._file is None:
                 self._rows = np.zeros(shape, rows.dtype)
             else:
-                self._rows = np.lib.format.open_memmap(self._file, "w+", rows.dtype, shape)
+                self._rows = created(self._file, rows.dtype, shape)
         self._rows[self._chosen.places(vertices)] = rows
         self._unwritten += rows.nbytes
         if self._file is not None and self._unwritten > PIECE_BYTES:
-            self._rows.flush()  # type: ignore[attr-defined]
+            self._rows.flush()  # type: ignore[union-attr]
             self._unwritten = 0
 
     def moved(self, target: Path | None) -> npt.NDArray[Any]:

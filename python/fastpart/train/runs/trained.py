@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack, get_args, overload
@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Unpack, get_args
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-import torch
 from torch import Tensor, nn
 
 from ...core import parameters
 from ...core.calls import called_well
 from ...core.frames import Tabular, identified
-from ...core.ids import of_name
+from ...core.ids import Ids, of_name
 from ...core.options import Options as CallOptions
 from ...core.options import RunOptions, run_options, with_options
 from ...core.outputs import Owner, new_folder, owning
@@ -27,11 +26,11 @@ from ...core.protocols import facts
 from ...errors import ParameterError, arg
 from ...graphs.graph import Graph
 from ...graphs.graph_directory import GraphDirectory
-from ...partitions.partition import PartitionSource, VertexPartition, directory_of
+from ...partitions.partition import Partition, PartitionSource, VertexPartition, directory_of
 from ...partitions.types import range_of_type
 from ...runtime.launch import HeldFolder
 from ...store import open_partition
-from ...store.restoring import SUFFIXES
+from ...store.restoring import SUFFIXES, refuse_other_ids
 from ...store.restoring import restore as write_restored
 from ..data.learned_rows import EMBEDDINGS, written
 from ..models import build
@@ -39,25 +38,17 @@ from ..models.scores import Task
 from ..options import GRAPH, PARTS, RUN, Options, Predicted
 from ..ranks import torch_threads
 from ..registry import of
-from .baselines import told
 from .history import History
-from .predicting import answers_of, predictions, scratch
+from .predicting import predictions, scratch
 from .run_folder import RunFolder
+from .summary import costs_of, shown_summary, test_of, text_of, workers_of
+from .tables import answers_with_chances, column_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COMPUTING = ("compute", "aggregation", "dense")
-"""The steps of an epoch in which a worker computes."""
-
-_COLUMNS: Mapping[str, str] = {"classes": "class", "logits": "logits", "embeddings": "embedding"}
-"""Names of the columns of tables."""
-
 Outputs = npt.NDArray[np.int64] | npt.NDArray[np.uint8] | npt.NDArray[np.float32]
 """Classes of vertices or edges, several of each, or numbers."""
-
-_SHOWN = 10
-"""Number of epochs that are printed, the last ones."""
 
 
 @dataclass(frozen=True)
@@ -132,8 +123,7 @@ class TrainedModel(Tabular):
         of ``sent_bytes`` and ``received_bytes`` over the epochs after the first, and ``peak_bytes``, its largest
         resident memory.
         """
-        rows = self.summary.get("per_worker")
-        return None if rows is None else pl.DataFrame(rows)
+        return workers_of(self.summary)
 
     @property
     def folder(self) -> Path | None:
@@ -187,10 +177,7 @@ class TrainedModel(Tabular):
             "epochs": len(history.rows),
             "best_epoch": history.best_epoch,
             **summary,
-            "seconds_per_epoch": epochs["seconds"].median(),
-            "idle_share": _idle_share(epochs),
-            "remote_bytes": _rounded(_after_first(epochs["remote_bytes"]).mean()),
-            "worker_bytes": _rounded(epochs["worker_bytes"].median()),
+            **costs_of(epochs),
         }
         out, may_change = (None if folder.temporary else folder.path), folder.content.get("may_change", {})
         return cls(
@@ -389,9 +376,10 @@ class TrainedModel(Tabular):
         target = None if out is None else parameters.output(out, SUFFIXES)
         directory = GraphDirectory.of(restore)
         of = self._restored(directory)
+        refuse_other_ids("source", _ids_of(source), directory)
         with owning(out=target), torch_threads(run.threads), scratch(target, run.tmp_dir) as (folder, _):
             rows = self._outputs(source, wanted, folder / "rows.npy", run)
-            column = self._columns(wanted, directory, **of)
+            column = column_of(wanted, self.task, _texts(directory, **of))
             return write_restored(rows, target, graph=directory.path, column=column, **of)
 
     @with_options
@@ -433,9 +421,11 @@ class TrainedModel(Tabular):
         rows = range(int((partition.manifest or {})["n"]))
         if target and isinstance(partition, VertexPartition):
             rows = range_of_type(partition, target)
-        columns = self._frame_columns(self.predict(partition, what=self._basis, **options))
+        columns: dict[str, Any] = self._answers(partition, run_options(**options))
         if graph is None and self.folder is not None and (self.folder / GRAPH).exists():
             graph = self.folder / GRAPH
+        if graph is not None:
+            refuse_other_ids("source", tables, GraphDirectory.of(graph))
         if graph is not None and columns.keys() == {"class", "probability"}:
             named = write_restored(columns["class"], graph=graph, column="class", of_type=target or None)
             columns = {**named.drop("id").to_dict(), **columns}
@@ -443,21 +433,15 @@ class TrainedModel(Tabular):
             columns["part"] = partition.assignment[rows.start : rows.stop]
         return identified(of_name(tables, target) if target else tables, len(rows)).with_columns(**columns)
 
-    @property
-    def _basis(self) -> Predicted:
-        """The outputs that tables are made of."""
-        return "logits" if "logits" in self._predicted else "embeddings"
-
-    def _frame_columns(self, outputs: npt.NDArray[Any]) -> dict[str, Any]:
-        """Return the columns of a table, given the outputs of all vertices."""
-        if self._basis == "embeddings":
-            return {"embedding": outputs}
-        logits = torch.from_numpy(np.array(outputs))
-        found = answers_of(logits, self.task.defined(logits), self.task)
-        if self.task.regression:
-            return {"prediction": found}
-        chances = logits.sigmoid() if self.task.multilabel else logits.softmax(1).amax(1)
-        return {"class": found, "probability": chances.numpy()}
+    def _answers(self, partition: Partition, run: RunOptions) -> dict[str, Any]:
+        """Return the columns of :meth:`to_frame`, by name."""
+        with torch_threads(run.threads), scratch(None, run.tmp_dir) as (folder, _):
+            if "logits" in self._predicted:
+                logits = self._outputs(partition, "logits", folder / "rows.npy", run)
+                return answers_with_chances(logits, self.task)
+            return {
+                str(column_of("embeddings", self.task)): self._outputs(partition, "embeddings", None, run)
+            }
 
     @property
     def _trained_over(self) -> Path:
@@ -465,24 +449,6 @@ class TrainedModel(Tabular):
         noted = Path(self._may_change["source"])
         beside = noted if self.out is None else self.out.parent / noted.name
         return beside if not noted.exists() and beside.exists() else noted
-
-    def _columns(
-        self,
-        what: Predicted,
-        directory: GraphDirectory,
-        of_type: str | None = None,
-        of_relation: str | None = None,
-    ) -> str | list[str]:
-        """Return the name of the column of a table, or those of the columns of probabilities."""
-        if what != "probabilities":
-            return "prediction" if what == "classes" and self.task.regression else _COLUMNS[what]
-        texts = (
-            directory.labels(of_type or next(iter(directory.types)))
-            if of_relation is None
-            else directory.labels_of_relation(of_relation)
-        )
-        known = dict(enumerate(texts or ()))
-        return [f"probability_{known.get(number, number)}" for number in range(self.task.classes)]
 
     def _restored(self, directory: GraphDirectory) -> dict[str, Any]:
         """Return which type or relation of a graph directory predictions are of."""
@@ -516,9 +482,7 @@ class TrainedModel(Tabular):
         )
 
     def __str__(self) -> str:
-        from ...report.text import table
-
-        return f"{table(self.history.tail(_SHOWN))}\n\n{result_of(self)}"
+        return text_of(self.history, self.task, self.summary)
 
     @called_well
     def plot(self, out: StrPath | None = None) -> Figure:
@@ -546,7 +510,7 @@ class TrainedModel(Tabular):
         return plot_history(self.history, self.summary["best_epoch"], out)
 
     def _repr_html_(self) -> str:
-        named = _summary_of(self) | ({"folder": str(self.folder)} if self.folder else {})
+        named = shown_summary(self.task, self.summary) | ({"folder": str(self.folder)} if self.folder else {})
         return facts(type(self).__name__, named)
 
     def __repr__(self) -> str:
@@ -556,6 +520,21 @@ class TrainedModel(Tabular):
             f"<TrainedModel by {self.method}: {summary['epochs']} epochs, the best {summary['best_epoch']}, "
             f"{test_of(summary, 'rmse' if 'test_rmse' in summary else 'accuracy')}{f'; {said}' if said else ''}>"
         )
+
+
+def _texts(
+    directory: GraphDirectory, of_type: str | None = None, of_relation: str | None = None
+) -> Sequence[Any] | None:
+    """Return the texts of the classes of a type or relation, if the tables had any."""
+    if of_relation is not None:
+        return directory.labels_of_relation(of_relation)
+    return directory.labels(of_type or next(iter(directory.types)))
+
+
+def _ids_of(source: PartitionSource) -> Ids:
+    """Return the ids that the vertices of a partition directory had in tables."""
+    partition = open_partition(directory_of(source))
+    return partition._id_tables if isinstance(partition, VertexPartition) else ()
 
 
 def with_learned_rows(trained: TrainedModel, folder: Path, types: Iterable[str]) -> TrainedModel:
@@ -571,57 +550,3 @@ def kept_rows(trained: TrainedModel) -> Any:
     if trained.out is None or not (trained.out / EMBEDDINGS).exists():
         return None
     return mapped(trained.out / EMBEDDINGS)
-
-
-def test_of(summary: Mapping[str, Any], name: str) -> str:
-    """Return the test score for a ``repr``. A training that has not ended has none yet."""
-    score = summary.get(f"test_{name}")
-    return (
-        "without test scores"
-        if not isinstance(score, float)
-        else f"test {name.replace('mrr', 'MRR').replace('rmse', 'RMSE')} {score:.4f}"
-    )
-
-
-def _idle_share(epochs: pl.DataFrame) -> float | None:
-    """Return the median share of an epoch without computing. A method that tells no steps always computes."""
-    steps = [column for column in epochs.columns if column.endswith("_seconds")]
-    computing = [column for column in steps if column.removesuffix("_seconds") in COMPUTING]
-    if not steps:
-        return 0.0
-    shares = epochs.select(1 - pl.sum_horizontal(computing) / pl.col("seconds"))
-    return shares.to_series().clip(0, 1).median()  # type: ignore[return-value]  # of floats
-
-
-def _after_first(column: pl.Series) -> pl.Series:
-    return column[1:] if len(column) > 1 else column
-
-
-def _rounded(value: Any) -> int:
-    return round(value)
-
-
-def result_of(trained: TrainedModel) -> str:
-    """Return the rows of the workers of a training, if there are any, and its summary, as text."""
-    from ...report.text import table
-
-    lines = [f"{name:18} {value}" for name, value in _summary_of(trained).items()]
-    workers = [] if trained.workers is None else [table(trained.workers), ""]
-    return "\n".join([*workers, *lines])
-
-
-def _summary_of(trained: TrainedModel) -> dict[str, str]:
-    """Return the summary of a training as text, without what has a table of its own."""
-    known = {name: value for name, value in trained.summary.items() if value is not None}
-    known.pop("per_worker", None)
-    if "baselines" in known:
-        known["baselines"] = told(trained.task, trained.summary)
-    return {name: _shown(value) for name, value in known.items()}
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {_shown(item)}" for name, item in value.items() if item is not None)
-    return (
-        f"{value:.4f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
-    )

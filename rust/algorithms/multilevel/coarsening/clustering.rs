@@ -380,7 +380,7 @@ impl<const D: usize> State<'_, D> {
         Ok(chooser.target(bests.into_iter().flatten().reduce(|one, other| chooser.better(one, other))))
     }
 
-    /// Moves the vertices of a block to their targets, as far as these still have slack. Returns how many did.
+    /// Moves the vertices of a block to their targets, as far as these have slack. Returns how many moved.
     #[inline(always)]
     fn approve_all(&mut self, block: Range<u32>, targets: &[u32]) -> usize {
         let mut moved = 0;

@@ -138,7 +138,7 @@ impl LocalSearch {
     /// A search that begins at the vertices that are `near` the boundary.
     fn new<'a, const D: usize>(gains: &impl MoveGains<'a, D>, near: Vec<u32>, run: &Run) -> Result<Self> {
         let (graph, n) = (gains.graph(), gains.graph().len());
-        // About so many, if they have as many neighbours as others.
+        // An estimate: vertices of mean degree.
         let entries = near.len() as u64 * graph.num_entries() / n.max(1) as u64;
         let scratches = scratches(run, entries, || Connections::new(gains.assignment()))?;
         let keys = Buffer::zeroed(n, "queue of moves")?;

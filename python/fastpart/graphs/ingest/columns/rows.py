@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ....core.frames import pl
 from ....core.parameters import regular
-from ....core.parsing import mapped
+from ....core.parsing import created, mapped
 from ....errors import GraphFormatError, arg
 from ..problems import refuse_rows
 from ..tables import TableFile, TableReader
@@ -107,7 +107,7 @@ def replacing(file: Path) -> Iterator[Path]:
 
 
 def create(file: Path, shape: tuple[int, ...], dtype: npt.DTypeLike) -> None:
-    """Create an array of zeros, if the file does not hold one of this shape and type. Its blocks are holes."""
+    """Create an array of zeros, if the file does not hold one of this shape and type."""
     if _is(file, shape, np.dtype(dtype)):
         return
     with replacing(file) as new:
@@ -115,7 +115,7 @@ def create(file: Path, shape: tuple[int, ...], dtype: npt.DTypeLike) -> None:
             with new.open("wb") as written:  # numpy maps no empty array
                 np.save(written, np.zeros(shape, dtype))
         else:
-            np.lib.format.open_memmap(new, "w+", np.dtype(dtype), shape).flush()
+            created(new, dtype, shape)
 
 
 def _is(file: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> bool:

@@ -9,25 +9,17 @@ from the files while these are read. A label, a split and a type of each vertex 
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ....core.frames import before_polars_threads, pl
 from ....core.notes import log
-from ....core.parameters import one_line, regular, shown
+from ....core.parameters import one_line, shown
 from ....errors import GraphFormatError, ParameterError
-from ..schema import Csv
-from ..tables.formats import Source, header, scan
-from ..tables.tablefiles import ComputedTable, reading
-
-Triple = tuple[str, str, str]
-"""Type of the sources, relation, type of the targets."""
+from ..tables.tablefiles import ComputedTable
+from .ogb import is_ogb, ogb_translated
+from .texts import collected, header_of, name_of, names_of, scanned
 
 
 def translated(path: Path) -> dict[str, Any] | None:
@@ -35,8 +27,10 @@ def translated(path: Path) -> dict[str, Any] | None:
     before_polars_threads(shown(path))
     if path.is_dir():
         raw = path / "raw" if (path / "raw").is_dir() else path
-        if _csv(raw, "num-node-dict") or _csv(raw, "num-node-list"):
-            return _told(path, "a raw dataset of OGB", _ogb(raw, raw.parent if raw != path else path))
+        if is_ogb(raw):
+            return _told(
+                path, "a raw dataset of OGB", ogb_translated(raw, raw.parent if raw != path else path)
+            )
         files = [each for each in sorted(path.glob("*.csv*")) if _is_export(each)]
         if len(files) != 1:
             return None
@@ -54,195 +48,6 @@ def _told(path: Path, what: str, content: dict[str, Any]) -> dict[str, Any]:
         ", ".join(relations),
     )
     return {"directedness": "directed", **content}
-
-
-def name_of(name: object) -> str:
-    """Return a name of another system as one that a folder may have."""
-    return re.sub(r"[^A-Za-z0-9_.-]+", "_", str(name)).lstrip(".-")[:64]
-
-
-def names_of(triples: Iterable[Triple]) -> dict[Triple, str]:
-    """Return a name for each triple: that of the relation, and of its types if several triples have the relation."""
-    triples = list(triples)
-    times = Counter(relation for _, relation, _ in triples)
-    return {each: name_of(each[1] if times[each[1]] == 1 else "-".join(each)) for each in triples}
-
-
-def _scan(file: Path, separator: str = ",", names: bool = True) -> pl.LazyFrame:
-    with _reading(file):
-        return scan(str(regular(file)), Csv(header=names), separator)
-
-
-def _collected(file: Path, frame: pl.LazyFrame) -> pl.DataFrame:
-    with _reading(file):
-        return frame.collect(engine="streaming")
-
-
-def _header(file: Path, separator: str = ",") -> list[str]:
-    with _reading(file):
-        return header(str(regular(file)), Csv(), separator)
-
-
-def _reading(file: Path) -> AbstractContextManager[None]:
-    return reading(str(file), Source("a text table in UTF-8", pl.LazyFrame))
-
-
-# OGB.
-
-
-def _csv(folder: Path, name: str) -> Path | None:
-    files = (folder / f"{name}.csv.gz", folder / f"{name}.csv")
-    return next((each for each in files if each.is_file()), None)
-
-
-def _needed(folder: Path, name: str) -> Path:
-    if (file := _csv(folder, name)) is None:
-        raise FileNotFoundError(2, "no such file", str(folder / f"{name}.csv.gz"))
-    return file
-
-
-def _ogb(raw: Path, folder: Path) -> dict[str, Any]:
-    if (counts := _csv(raw, "num-node-dict")) is None:
-        n = _count(counts := _needed(raw, "num-node-list"), _rows(counts, False)["column_1"])
-        vertices = {"node": _ogb_vertices(raw, raw, folder / "split", "", n, counts)}
-        return {"vertices": vertices, "relations": {"edge": _ogb_relation(raw, "node", "node")}}
-    table = _rows(counts, True)
-    vertices = {}
-    for name in table.columns:
-        places = raw / "node-feat" / name, raw / "node-label" / name
-        n = _count(counts, table[name])
-        vertices[name_of(name)] = _ogb_vertices(*places, folder / "split", name, n, counts)
-    triples: list[Any] = _rows(_needed(raw, "triplet-type-list"), False).rows()
-    relations = {
-        name: _ogb_relation(raw / "relations" / "___".join(each), name_of(each[0]), name_of(each[2]))
-        for each, name in names_of(triples).items()
-    }
-    return {"vertices": vertices, "relations": relations}
-
-
-def _rows(file: Path, names: bool) -> pl.DataFrame:
-    return _collected(file, _scan(file, names=names))
-
-
-def _count(file: Path, counts: pl.Series) -> int:
-    if len(counts) != 1:
-        raise GraphFormatError(f"{shown(file)}: {len(counts):,} graphs. Only datasets of one graph are read")
-    try:
-        return int(counts[0])
-    except (TypeError, ValueError):
-        raise GraphFormatError(f"{shown(file)}: {counts[0]!r} is no number of vertices") from None
-
-
-def _ogb_vertices(
-    features: Path, labels: Path, splits: Path, type_: str, n: int, counts: Path
-) -> dict[str, Any]:
-    """Return the entry of a type. Row i of its files describes vertex i."""
-    columns: dict[Path, pl.LazyFrame] = {}
-    entry: dict[str, Any] = {"id": "id"}
-    for name, key in (("node-feat", "features"), ("node_year", "time")):
-        if (file := _csv(features, name)) is not None:
-            columns[file] = _numbers(file, key, pl.Float64 if key == "features" else pl.Int64)
-            entry[key] = [key] if key == "features" else key
-    if (file := _csv(labels, "node-label")) is not None:
-        columns[file] = _labels(file).lazy()
-        entry["label"] = "label"
-    _left_out(features, "node_*.csv*", ("node_year",))
-    if (schemes := _schemes(splits, type_)) is not None:
-        columns[_needed(schemes, "train")] = pl.LazyFrame({"split": _split(schemes, n)})
-        entry["split"] = "split"
-    columns[counts] = pl.select(id=pl.int_range(n)).lazy()
-    return entry | {"files": _beside(columns)}
-
-
-def _ogb_relation(folder: Path, source: str, target: str) -> dict[str, Any]:
-    edges = _needed(folder, "edge")
-    columns = {edges: _scan(edges, names=False).rename({"column_1": "source", "column_2": "target"})}
-    entry: dict[str, Any] = {}
-    for end, type_ in (("source", source), ("target", target)):
-        entry[end] = {type_: {"column": end, "as": "int"}}
-    uses = (
-        ("edge-feat", "features", pl.Float64),
-        ("edge_weight", "weight", pl.Float64),
-        ("edge_year", "time", pl.Int64),
-    )
-    for name, key, dtype in uses:
-        if (file := _csv(folder, name)) is not None:
-            columns[file] = _numbers(file, key, dtype)
-            entry[key] = [key] if key == "features" else key
-    _left_out(folder, "edge_*.csv*", ("edge_weight", "edge_year"))
-    return entry | {"files": _beside(columns)}
-
-
-def _beside(columns: Mapping[Path, pl.LazyFrame]) -> ComputedTable:
-    """Return columns of several files as a table. Row i is row i of each."""
-
-    def fault() -> str | None:
-        rows = {file: frame.select(pl.len()).collect().item() for file, frame in columns.items()}
-        told = ", ".join(f"{count:,} rows by {file.name}" for file, count in rows.items())
-        return told if len(set(rows.values())) > 1 else None
-
-    frame = pl.concat(columns.values(), how="horizontal")
-    return ComputedTable(frame, [*columns], first_line=1, fault=fault)
-
-
-def _numbers(file: Path, name: str, dtype: Any) -> pl.LazyFrame:
-    """Return a file of numbers as one column, of lists if it has several."""
-    width = len(_header(file))
-    names = [f"column_{place}" for place in range(1, width + 1)]
-    frame = pl.scan_csv(regular(file), has_header=False, schema=dict.fromkeys(names, dtype), glob=False)
-    if name != "features":
-        return frame.select(pl.col("column_1").alias(name))
-    return frame.select(pl.concat_list(names).list.to_array(width).alias(name))
-
-
-def _labels(file: Path) -> pl.DataFrame:
-    """Return the labels of a type: whole numbers, numbers, or lists of them."""
-    table = _rows(file, False)
-    whole = [column.cast(pl.Int64, strict=False) for column in table]
-    if any(one.null_count() > other.null_count() for one, other in zip(whole, table, strict=True)):
-        whole = [column.cast(pl.Float64, strict=False).fill_nan(None) for column in table]
-        if all(((each == each.floor()) | each.is_null()).all() for each in whole):
-            whole = [each.cast(pl.Int64) for each in whole]
-    return pl.DataFrame(whole).select(label=pl.first() if len(whole) == 1 else pl.concat_list(pl.all()))
-
-
-def _left_out(folder: Path, glob: str, used: Sequence[str]) -> None:
-    for file in sorted(folder.glob(glob)):
-        if file.name.partition(".")[0] not in used:
-            log.info("left out %s: a schema can say its use", shown(file))
-
-
-def _schemes(splits: Path, type_: str) -> Path | None:
-    """Return the folder with the lists of a split."""
-    found = [each for each in sorted(splits.iterdir()) if each.is_dir()] if splits.is_dir() else []
-    found = [each / type_ for each in found if _csv(each / type_, "train") is not None]
-    if len(found) > 1:
-        told = ", ".join(shown(each) for each in found)
-        raise ParameterError(f"{shown(splits)}: there are several splits, {told}. Leave one of them there")
-    return found[0] if found else None
-
-
-def _split(folder: Path, n: int) -> pl.Series:
-    """Return the split of each vertex, from the lists of the vertices in it."""
-    codes = np.zeros(n, np.uint8)
-    for code, name in enumerate(("train", "valid", "test"), 1):
-        file = _needed(folder, name)
-        text = _rows(file, False)["column_1"]
-        ids = text.cast(pl.Int64, strict=False)
-        wrong = ids.is_null() | (ids < 0) | (ids >= n)
-        if wrong.any():
-            row = wrong.arg_max() or 0
-            raise GraphFormatError(
-                f"{shown(file)}: line {row + 1}: {text[row]!r} is no vertex from 0 to {n - 1:,}"
-            )
-        if (twice := codes[ids.to_numpy()]).any():
-            row = int(np.flatnonzero(twice)[0])
-            raise GraphFormatError(
-                f"{shown(file)}: line {row + 1}: vertex {ids[row]:,} is also in another split"
-            )
-        codes[ids.to_numpy()] = code
-    names = pl.Series(["", "train", "val", "test"]).set(pl.Series([True, False, False, False]), None)
-    return names.gather(codes).cast(pl.Enum(["train", "val", "test"]))
 
 
 # DGL.
@@ -289,8 +94,8 @@ def dgl_translated(content: Mapping[str, Any], folder: str) -> dict[str, Any]:
 def _are_whole(file: Path, separator: str, column: str) -> bool:
     """Whether all ids of a column are whole numbers, which DGL sorts by their values."""
     ids = pl.col(column)
-    frame = _scan(file, separator).select(wrong=(ids.cast(pl.Int64, strict=False).is_null()).sum())
-    return bool(_collected(file, frame).item() == 0)
+    frame = scanned(file, separator).select(wrong=(ids.cast(pl.Int64, strict=False).is_null()).sum())
+    return bool(collected(file, frame).item() == 0)
 
 
 _MASKS = {"train_mask": "train", "val_mask": "val", "test_mask": "test"}
@@ -298,17 +103,17 @@ _MASKS = {"train_mask": "train", "val_mask": "val", "test_mask": "test"}
 
 def _dgl_table(file: Path, separator: str, entry: Mapping[str, Any], ids: Sequence[str]) -> dict[str, Any]:
     """Return the keys of a table: its frame, features, label and split."""
-    names = _header(file, separator)
+    names = header_of(file, separator)
     for id in ids:
         if id not in names:
             raise GraphFormatError(f"{shown(file)}: there is no column {id!r}. It has {', '.join(names)}")
-    frame = _scan(file, separator)
+    frame = scanned(file, separator)
     graph = entry.get("graph_id_field", "graph_id")
-    if graph in names and _collected(file, frame.select(pl.col(graph).n_unique())).item() > 1:
+    if graph in names and collected(file, frame.select(pl.col(graph).n_unique())).item() > 1:
         raise GraphFormatError(
             f"{shown(file)}: several graphs, by {graph!r}. Only datasets of one graph are read"
         )
-    first = _collected(file, frame.head(1))
+    first = collected(file, frame.head(1))
     made, masks = [pl.col(id) for id in ids], [name for name in _MASKS if name in names]
     table: dict[str, Any] = {}
     features = []
@@ -351,7 +156,7 @@ def _dgl_column(name: str, value: str | None) -> pl.Expr | None:
 
 def _dgl_label(file: Path, frame: pl.LazyFrame, column: pl.Expr) -> pl.Expr:
     """Return labels as whole numbers if all are."""
-    found = _collected(file, frame.select(column))[:, 0]
+    found = collected(file, frame.select(column))[:, 0]
     if found.dtype == pl.List:
         flat = found.explode().drop_nulls()
         return column.cast(pl.List(pl.Int64)) if (flat == flat.floor()).all() else column
@@ -378,20 +183,20 @@ _LINE = "__line"
 def _is_export(file: Path) -> bool:
     """Whether a file is one of ``apoc.export.csv``, by its first line."""
     name = file.name.removesuffix(".gz")
-    return file.is_file() and name.endswith(".csv") and set(_OWN) <= set(_header(file))
+    return file.is_file() and name.endswith(".csv") and set(_OWN) <= set(header_of(file))
 
 
 def _apoc(file: Path) -> dict[str, Any]:
     """Return an export as the content of a schema. All labels of a vertex are its type."""
     own = pl.col("_labels").str.strip_chars(":").str.replace_all(":", "-")
-    rows = _scan(file).with_row_index(_LINE).with_columns(_labels=own.replace("", None).fill_null("node"))
+    rows = scanned(file).with_row_index(_LINE).with_columns(_labels=own.replace("", None).fill_null("node"))
     vertices_ = rows.filter(pl.col("_id").is_not_null() & (pl.col("_id") != ""))
     records = rows.filter(pl.col("_type").is_not_null() & (pl.col("_type") != ""))
-    of = _collected(file, vertices_.select("_id", "_labels")).unique("_id", keep="first")
+    of = collected(file, vertices_.select("_id", "_labels")).unique("_id", keep="first")
     for end in _ENDS:
         types = of.lazy().rename({"_id": end, "_labels": f"{end}_type"})
         records = records.join(types, on=end, how="left", maintain_order="left")
-    known = _collected(file, records.select("_start_type", "_type", "_end_type").unique())
+    known = collected(file, records.select("_start_type", "_type", "_end_type").unique())
     if (lost := known.filter(pl.any_horizontal(pl.all().is_null()))).height:
         raise GraphFormatError(
             f"{shown(file)}: relationships {', '.join(lost['_type'].unique().sort())} name a node that is not in the "
@@ -421,7 +226,7 @@ def _apoc(file: Path) -> dict[str, Any]:
 def _properties(file: Path, name: str, frame: pl.LazyFrame, properties: Sequence[str]) -> dict[str, Any]:
     """Return the table of a type or relation. Properties that all rows have as numbers are features."""
     given = [pl.col(each).replace("", None) for each in properties]
-    counts = _collected(
+    counts = collected(
         file,
         frame.select(
             rows=pl.len(),

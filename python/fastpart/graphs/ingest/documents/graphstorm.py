@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ....errors import ParameterError
-from .folders import Triple, name_of, names_of
+from .texts import Triple, name_of, names_of
 
 _CATEGORIES = ("to_categorical", "categorical", "multi-categorical")
 

@@ -274,6 +274,7 @@ _LABEL = re.compile(r"^(label|labels|y|target|class)$", re.IGNORECASE)
 _TIME = re.compile(r"(_at|^time|_time|timestamp|^year|_year|^date|_date)$", re.IGNORECASE)
 _WEIGHT = re.compile(r"^(weight|w|score|rating)$", re.IGNORECASE)
 _SPLITS = {"train", "val", "test"}
+_SHARES = "{by: random, train: 0.8, val: 0.1, test: 0.1}"
 _MASK = re.compile(
     r"^((train|val|valid|validation|test)_?mask|is_(train|val|valid|validation|test))$", re.IGNORECASE
 )
@@ -337,7 +338,10 @@ def _vertices(guess: VertexGuess) -> list[str]:
         lines.append(_line("    duplicates: first", guess.duplicates))
     rest = [each for each in table.kinds if each != guess.id]
     split, time = _split(table, rest), _time(table, rest)
-    lines += (_label(table, rest) or _few(table, rest)) + split + time + _features(table, rest)
+    label = _label(table, rest) or _few(table, rest)
+    if label and not split and not any(_MASK.match(each) for each in rest):
+        split = [f"    # ? split: {_SHARES}, for a training"]
+    lines += label + split + time + _features(table, rest)
     return lines + _masks(table, rest) + _unused(table, rest)
 
 
@@ -355,6 +359,9 @@ def _relation(guess: RelationGuess, star: bool) -> list[str]:
         lines.append(
             _line(f"    {end}: {{{quoted(column.type)}: {_key(column.column, column.numeric)}}}", note)
         )
+    ids = table.rows.select(guess.source.column, guess.target.column)
+    if nulls := ids.select(pl.any_horizontal(pl.all().is_null()).sum()).item():
+        lines.append(_line("    nulls: drop", f"? {nulls:,} of {len(ids):,} rows lack an id"))
     if min(guess.source.found, guess.target.found) < 1:
         lines.append(_line("    missing: drop", "? or add, since some ids are in no table"))
     weights = [each for each in rest if _WEIGHT.search(each) and table.kinds[each] in ("int", "number")]

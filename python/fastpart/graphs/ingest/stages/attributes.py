@@ -22,6 +22,7 @@ from ....core.notes import log
 from ....core.outputs import new_folder
 from ....core.pairs import distinct, mixed
 from ....core.parameters import shown
+from ....core.parsing import created
 from ....errors import GraphFormatError
 from ...graph import Graph, open_records
 from ...graph_directory import EDGES, MARKER, RELATION_FILES, cuts, name_of
@@ -309,7 +310,7 @@ def _write_weights(job: Job, records: list[Records], graph: Graph) -> dict[str, 
     if not any(file.exists() for file in files) or not graph.num_edges:
         return None
     target = Weights.beside(job.graph / "edges.bin")
-    raw = np.memmap(job.path("weights.f64"), "<f8", "w+", shape=(graph.num_edges,))
+    raw = created(job.path("weights.f64"), "<f8", (graph.num_edges,))
     _combine(records, files, raw, 1)
     values, scale = scaled(raw, "weight")
     if not values.any():
@@ -335,7 +336,7 @@ def _write_times(job: Job, records: list[Records]) -> None:
         return
     m = records[-1].first + records[-1].m
     with replacing(job.graph / "edges.bin.times.npy") as new:
-        times = np.lib.format.open_memmap(new, "w+", "<i8", (m,))
+        times = created(new, "<i8", (m,))
         _combine(records, files, times, np.iinfo(np.int64).min)
         times.flush()
 

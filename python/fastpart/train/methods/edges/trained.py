@@ -34,6 +34,7 @@ from ...runs.predicting import (
     refuse_other_types,
     refuse_without_types,
     reported,
+    result_need,
     rows_of,
     scratch,
 )
@@ -217,11 +218,10 @@ class TrainedEdges(TrainedModel):
         match_categories(network, self.task, dataset.task, dataset.path)
         parts, task = dataset.partition.parts, self.task
         chosen = Chosen.of(wanted, range(dataset.records.m), "edges")
-        numbers = 2 if what == "classes" and not task.multilabel else task.classes
         records = 24 * dataset.records.m
-        result = Need("the result", 0 if target else 4 * numbers * chosen.count, "out=, a file")
+        result = result_need(task, what, self.options.hidden, target, chosen.count)
         needed = [*evaluation(dataset, self.options, 1), Need("places of records", records), result]
-        free = left_by(needed, run)
+        free = left_by(needed, run, "predicting")
         fits = fitting(dataset, self.options, free)
         with scratch(target, run.tmp_dir) as (folder, layers_in):
             rows = OutputRows(chosen, None if target is None else folder / target.name, "record")

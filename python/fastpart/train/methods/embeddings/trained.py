@@ -21,7 +21,8 @@ from ....partitions.partition import PartitionSource
 from ....partitions.seeds import vertex_ids
 from ...method_options import DecoderName
 from ...options import Predicted
-from ...runs.trained import TrainedModel, kept_rows, test_of
+from ...runs.summary import test_of
+from ...runs.trained import TrainedModel, kept_rows
 from ..links.dataset import ENDS
 from ..links.decoders import RelationNetwork, relation_network
 from .dataset import FactDataset

@@ -18,7 +18,7 @@ from ....errors import ParameterError
 from ....partitions.partition import PartitionSource
 from ....partitions.types import ONLY_RELATION, EdgeKey, of_type, range_of_type
 from ...inference.inference import LearnedPart
-from ...memory import Need, evaluation, fitting, left_by
+from ...memory import evaluation, fitting, left_by
 from ...method_options import PairDecoderName
 from ...models.categories import match_categories
 from ...models.scores import TypedTask
@@ -29,9 +29,11 @@ from ...runs.predicting import (
     learned_of,
     refuse_other_types,
     reported,
+    result_need,
     scratch,
 )
-from ...runs.trained import TrainedModel, kept_rows, test_of
+from ...runs.summary import test_of
+from ...runs.trained import TrainedModel, kept_rows
 from .dataset import ENDS, LinkDataset
 from .decoders import LinkNetwork, network_with
 from .scoring import Encodings
@@ -89,9 +91,9 @@ class TrainedLinks(TrainedModel):
         partition = dataset.partition
         parts = partition.parts
         chosen = Chosen.of(vertices, range(len(partition)))
-        result = 0 if target else 4 * self.options.hidden * self.options.heads * chosen.count
-        needed = [*evaluation(dataset, self.options, 1), Need("the result", result, "out=, a file")]
-        fits = fitting(dataset, self.options, left_by(needed, run))
+        result = result_need(self.task, what, self.options.hidden, target, chosen.count)
+        needed = [*evaluation(dataset, self.options, 1), result]
+        fits = fitting(dataset, self.options, left_by(needed, run, "predicting"))
         wanted = np.concatenate([chosen.mask(np.asarray(part.inner)) for part in parts])
         with scratch(target, run.tmp_dir) as (folder, layers_in):
             rows = OutputRows(chosen, None if target is None else folder / target.name)

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .... import _core
 from ....errors import ParameterError, arg
 from ....loading.planning.windows import PACKING_BYTES, planned_for
 from ....loading.trace import merge
@@ -201,7 +202,7 @@ class Driver(LearningRows):
                 options, dataset.task, size, row_bytes(dataset, moved), 12 + edge_row_bytes(dataset, options)
             ),
             *evaluation(dataset, options, parts),
-            Need("training vertices and ids", 56 * training + 8 * n),
+            Need("training vertices and ids", 56 * training + 4 * n + _core.sampler_memory(n)),
             *kept_rows(dataset, options),
             Need("edges to cluster", clustered, "a model that samples neighbours"),
             *self._plan_needs(),

@@ -17,6 +17,7 @@ import numpy as np
 
 from ....core.calls import full_signature
 from ....core.options import NAMES, RunOptions
+from ....core.parsing import created
 from ....errors import CapacityWarning, MemoryBudgetError, arg
 from ....graphs.graph import Graph
 from ....graphs.graph_directory import write_beside
@@ -54,7 +55,7 @@ def graph_of(dataset: Dataset, run: RunOptions) -> Iterator[Graph]:
                 np.empty((0, 2), np.uint32), num_vertices=n, directedness=manifest["directedness"]
             )
             return
-        records = np.lib.format.open_memmap(file, "w+", np.dtype(np.uint32), (m, 2))
+        records = created(file, np.uint32, (m, 2))
         for part in dataset.partition.parts:
             end = int(part.indptr[part.num_inner])
             ids = part.edge_ids[:end]
@@ -123,9 +124,7 @@ def _rows(dataset: Dataset, folder: Path) -> dict[str, Any]:
     """Return features, labels and splits by vertex, and features of edges by record. Features are in files."""
     n, width = len(dataset.partition), dataset.task.features
     file = folder / "features.npy"
-    features = np.lib.format.open_memmap(
-        file, "w+", np.dtype(dataset.manifest["features"]["dtype"]), (n, width)
-    )
+    features = created(file, dataset.manifest["features"]["dtype"], (n, width))
     labels: Any = None
     for part in dataset.partition.parts:
         features[part.inner] = part.features
@@ -145,7 +144,7 @@ def _edge_rows(dataset: Dataset, folder: Path) -> Path:
     m, stated = int(dataset.manifest["m"]), dataset.manifest["edge_features"]
     file = folder / "edge_features.npy"
     shape = (m, *stated["shape"])
-    rows = np.lib.format.open_memmap(file, "w+", np.dtype(stated["dtype"]), shape)
+    rows = created(file, stated["dtype"], shape)
     for part in dataset.partition.parts:
         assert part.edge_features is not None
         rows[part.edge_ids % max(m, 1)] = part.edge_features

@@ -14,8 +14,12 @@ pub(crate) struct Tuning {
     pub jet_iterations: u32,
     /// Iterations that are left out on the given graph, where they take most of the time.
     pub fewer_on_given: u32,
-    /// Whether FM follows Jet, and a V-cycle the first partition.
-    pub fm_and_v_cycle: bool,
+    /// Whether FM follows Jet.
+    pub fm: bool,
+    /// Whether FM has a table of the gains of small graphs. Without one it refines short boundaries only.
+    pub gain_tables: bool,
+    /// Whether a V-cycle follows the first partition.
+    pub v_cycle: bool,
     /// Whether flows refine every level, and not only those of the V-cycle.
     pub flows: bool,
     /// See [`Flows::short`](super::Flows::short).
@@ -32,20 +36,30 @@ const FAST: Tuning = Tuning {
     bisections: 2,
     jet_iterations: 1,
     fewer_on_given: 1,
-    fm_and_v_cycle: false,
+    fm: false,
+    gain_tables: false,
+    v_cycle: false,
     flows: false,
     flow_boundary: 4,
     mending_rounds: Some(1),
     refining_passes: 5.0,
 };
 
-const QUICK: Tuning = Tuning { attempts_at: 12, jet_iterations: 4, mending_rounds: Some(2), ..FAST };
+const QUICK: Tuning = Tuning {
+    attempts_at: 12,
+    jet_iterations: 4,
+    fm: true,
+    mending_rounds: Some(2),
+    refining_passes: 6.0,
+    ..FAST
+};
 
 const DEFAULT: Tuning = Tuning {
     bisections: 5,
     jet_iterations: 12,
     fewer_on_given: 0,
-    fm_and_v_cycle: true,
+    gain_tables: true,
+    v_cycle: true,
     mending_rounds: None,
     refining_passes: 21.0,
     ..QUICK

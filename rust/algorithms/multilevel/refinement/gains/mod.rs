@@ -19,7 +19,7 @@ pub(crate) trait MoveGains<'a, const D: usize>: Sync {
     /// Whether a round may begin with `v`: it is on the boundary, or in a part above a cap.
     fn may_begin(&self, v: u32) -> bool;
 
-    /// The other part with slack that is best for `v`, and the gain of moving there. `scratch` is overwritten.
+    /// The other part with slack that is best for `v`, and the gain of moving there. Overwrites `scratch`.
     fn best_move(&self, scratch: &mut Connections, v: u32) -> Option<(u32, i64)>;
 
     /// Moves `v`.
