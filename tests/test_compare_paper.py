@@ -158,6 +158,41 @@ def test_a_graph_of_ogb_is_one_graph():
     assert [each["m"] for each in fp.compare(graph, 2, ["random"]).graphs] == [900]
 
 
+def test_pairs_with_names_are_no_graphs():
+    with pytest.raises(TypeError, match=r"^graph: .*A dict names graphs: \{'Cora': graph\}"):
+        fp.compare([*GRAPHS.items()], 2, ["random"])
+    edges = [("Cora", "Computers"), ("Computers", "DBLP")]
+    assert fp.compare(edges, 2, ["random"]).graphs[0]["m"] == 2
+
+
+def test_a_dict_names_algorithms():
+    parts = fp.VertexPartition(np.arange(200) % 2, 2)
+    algorithms = {
+        "best": ("spring", {"passes": 2}),
+        "quick": "spring:passes=1",
+        "ours": mine,
+        "theirs": parts,
+    }
+    named = fp.compare(GRAPHS["Cora"], 2, algorithms, seeds=[3])
+    plain = fp.compare(
+        GRAPHS["Cora"], 2, ["spring:passes=2", "spring:passes=1", mine, ("theirs", parts)], seeds=[3]
+    )
+    assert named.summary["algorithm"].to_list() == ["best", "quick", "ours", "theirs"]
+    assert named.summary["cut_ratio"].to_list() == plain.summary["cut_ratio"].to_list()
+    assert [*named.provenance["algorithms"].values()] == ["spring", "spring", None, None]
+    assert named.provenance["parameters"]["best"]["passes"] == 2
+    assert "spring" in named.bibtex()
+    for clash in ({"spring": "random"}, [("random", "spring")], [("metis", ("spring", {"passes": 2}))]):
+        with pytest.raises(fp.errors.ParameterError, match="is the name of another algorithm"):
+            fp.compare(GRAPHS["Cora"], 2, clash)
+
+
+def test_a_part_of_a_name_is_understood(done):
+    for word, names in (("cut", "'cut_ratio'"), ("balance", "'vertex_balance' or 'edge_balance'")):
+        with pytest.raises(fp.errors.ParameterError, match=rf"Did you mean {names}\?$"):
+            done.select(algorithms=["spring"]).plot(measure=word)
+
+
 @pytest.mark.parametrize("length", [0, 199, 201, 899])
 def test_a_function_of_a_wrong_length_is_told_the_right_ones(length):
     (row,) = fp.compare(GRAPHS["Cora"], 2, [lambda graph, k: np.zeros(length, int)]).summary.rows(named=True)
@@ -337,6 +372,16 @@ def test_the_best_within_the_bound_is_bold_and_failures_are_named(done, tmp_path
     )  # behind the head, and between the four groups
     for graph in GRAPHS:
         assert rf"{graph} & fails\_once & 4 & no room \\" in text
+
+
+def test_a_table_says_what_its_marks_mean(done, tmp_path):
+    for name, bound in (("t.tex", "% Bound: "), ("t.md", "Bound: ")):
+        done.save(tmp_path / name)
+        lines = (tmp_path / name).read_text().splitlines()
+        (place,) = (place for place, line in enumerate(lines) if line.startswith(bound))
+        assert re.search(r"1\.03 of the mean.* \\?\* marks parts above it\.$", lines[place])
+        assert any("3 seeds: mean ± standard deviation." in line for line in lines)
+        assert place < min(place for place, line in enumerate(lines) if "uneven" in line)
 
 
 @pytest.mark.parametrize(

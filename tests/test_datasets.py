@@ -80,3 +80,13 @@ def test_a_shipped_graph_is_partitioned_and_saved_as_it_stands(load, m, width, s
     p.save(tmp_path / "parts", features=data.features, labels=data.labels, splits=data.splits)
     assert fp.open_partition(tmp_path / "parts").parts[3].features.shape[1] == width
     assert f"{width} features" in repr(data)
+
+
+@pytest.mark.parametrize("call", [lambda data: fp.partition(data, 4), lambda data: fp.open_graph(data)])
+def test_what_holds_a_graph_is_told_to_pass_it(call):
+    data = fp.datasets.cora()
+    for holder in (data, fp.partition(data.graph, 4)):
+        with pytest.raises(
+            TypeError, match=rf"^graph: .*got {type(holder).__name__}, which has one. Pass its .graph$"
+        ):
+            call(holder)

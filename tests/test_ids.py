@@ -377,6 +377,11 @@ def test_numbers_that_are_their_own_ids_need_no_note(tmp_path, recwarn):
             "user and friend hold ids. Name the one",
         ),
         ("labels", {"user": ["ann", "zoe"], "y": [1, 2]}, "row 1: no vertex has the id 'zoe'"),
+        (
+            "labels",
+            {"user": ["yan", "zoe"], "y": [1, 2]},
+            "'yan', and none of the others is one. Give a table",
+        ),
         ("times", {"user": PEOPLE[:3], "t": VALUES[:3]}, "times: the frame: the vertex 'bob' has no row"),
         ("splits", {"user": ["ann"], "split": ["tset"]}, "column split holds 'tset'"),
     ],
@@ -384,6 +389,23 @@ def test_numbers_that_are_their_own_ids_need_no_note(tmp_path, recwarn):
 def test_what_cannot_be_matched(graph, tmp_path, name, given, text):
     with pytest.raises(fp.FastpartError, match=re.escape(text)):
         saved(graph, tmp_path, **{name: pl.DataFrame(given)})
+
+
+@pytest.mark.parametrize("given", [{"features": np.zeros((5, 2))}, {"labels": np.zeros(5, int)}])
+def test_a_row_too_many_is_no_isolated_vertex(graph, tmp_path, given):
+    with (
+        pytest.warns(fp.errors.GraphWarning, match="have ids"),
+        pytest.raises(fp.errors.ParameterError, match="5 rows for 4 vertices") as error,
+    ):
+        saved(graph, tmp_path, **given)
+    assert "num_vertices" not in str(error.value)
+
+
+def test_columns_of_text_are_no_features_and_this_is_told(graph, tmp_path):
+    frame = pl.DataFrame({"user": PEOPLE, "x": VALUES, "city": PEOPLE})
+    with pytest.warns(fp.errors.GraphWarning, match="ignored the columns city, which hold no numbers"):
+        part = saved(graph, tmp_path, features=frame.rename({"user": "id"}))
+    assert part.features.shape[1] == 1
 
 
 def test_weights_need_a_row_for_each_vertex(graph):

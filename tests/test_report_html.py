@@ -12,9 +12,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.transforms import Bbox
 
 import fastpart as fp
-from fastpart.report.panels import apart
+from fastpart.report.figures import PAD, WIDTH, Figure, Measured
+from fastpart.report.panels import Point, apart, bars, curves, matrices, scatter, strokes
+from fastpart.report.text import Mark
 from soaked import examples, soak
 from strategies import raw
 
@@ -153,6 +156,46 @@ def test_the_plots_are_of_quality_time_and_each_measure(compared):
     bars = compared.plot().subfigs[2].axes[0].patches
     rows = compared.summary.filter(of="vertices").drop_nulls("cut_ratio").sort("k", maintain_order=True)
     assert [bar.get_width() for bar in bars] == pytest.approx(rows["cut_ratio"].to_list())
+
+
+def laid_out(panel):
+    """Return the figure of a panel of a page, and the boxes of its axes with their texts, in inches."""
+    figure = Figure(WIDTH, panel.height, Measured())
+    panel.draw(figure)
+    figure.content("svg")
+    return figure, [axes.get_tightbbox(figure._get_renderer()) for axes in figure.axes]
+
+
+@pytest.mark.parametrize("spread", [1, 2, 7.9, 8, 12, 29, 50, 70, 9e3, 2e4, 1e7])
+def test_numbers_below_the_points_do_not_touch(spread):
+    marks = {name: Mark("#000000", "#000000", "o", True, "-") for name in ("sixteen letters!", "b")}
+    for least in (1.0e-5, 1.4e-4, 2.1e-4, 4.5e-4, 9.9e-4):
+        points = [Point("sixteen letters!", 0.1, seconds=least), Point("b", 0.2, seconds=least * spread)]
+        figure, _ = laid_out(scatter("", "edge-cut ratio", points, marks))
+        low, high = figure.axes[0].get_xlim()
+        ticks = [tick for tick in figure.axes[0].xaxis.get_major_ticks() if low <= tick.get_loc() <= high]
+        assert ticks
+        boxes = [tick.label1.get_window_extent(figure._get_renderer()) for tick in ticks]
+        assert all(a.x1 + 3 < b.x0 for a, b in pairwise(boxes))
+
+
+@pytest.mark.parametrize("name", ["a", "a name of twenty-seven letters"])
+def test_plots_of_a_page_have_its_width(name):
+    rows = [(name, np.array([0.9, 1.1]), 1.03), ("b", np.array([1.0, 1.0]), None)]
+    matrix = np.array([[3, 1], [1, 2]])
+    for panel in (
+        bars("", {(name, 2): 0.5, ("b", 4): 1.0}, [2, 4]),
+        strokes("", rows),
+        matrices("", [(name, matrix)] * 4),
+        curves("", {"loss": [(0, 1.0), (1, 0.5)], "score": [(0, 0.1)]}, 1),
+    ):
+        figure, boxes = laid_out(panel)
+        around = Bbox.union(boxes).transformed(figure.dpi_scale_trans.inverted())
+        assert min(around.x0, around.y0) > PAD - 0.06
+        assert around.x1 < WIDTH - PAD + 0.06
+        assert around.y1 < panel.height - PAD + 0.06
+        assert around.width > 0.9 * (WIDTH - 2 * PAD)
+        assert around.height > 0.8 * (panel.height - 2 * PAD)
 
 
 @examples(25)

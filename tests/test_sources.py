@@ -3,6 +3,7 @@
 import os
 import tempfile
 import tracemalloc
+import warnings
 
 import numpy as np
 import polars as pl
@@ -281,3 +282,26 @@ def test_torch_tensors_in_pairs():
 def test_the_error_names_what_to_pass(source, text):
     with pytest.raises(TypeError, match=text):
         fp.open_graph(source)
+
+
+def test_ids_with_gaps_are_told_of():
+    records = np.array([[10**6, 5], [5, 7], [7, 9]])
+    told = r"largest id is 1,000,000, but 3 records have at most 6 vertices.*relabel=True"
+    with pytest.warns(fp.errors.GraphWarning, match=told):
+        assert fp.open_graph(records).num_vertices == 10**6 + 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert fp.open_graph(records, relabel=True).num_vertices == 4
+        fp.open_graph(records, num_vertices=10**6 + 1)
+        fp.open_graph(np.arange(8000).reshape(-1, 2))
+
+
+def test_columns_that_are_nearly_ids_are_told_how_to_become_some():
+    pd = pytest.importorskip("pandas")
+    told = r"got 'x' \(float64\), 'y' .*Drop rows without an id, and cast whole numbers to integers$"
+    with pytest.raises(TypeError, match=told):
+        fp.open_graph(pd.DataFrame({"x": [1.0, 2.0], "y": [2.0, np.nan]}))
+    with pytest.raises(
+        TypeError, match=r"column 'u' holds 3 of type int\. Expected strings.*\.astype\(str\)$"
+    ):
+        fp.open_graph(pd.DataFrame({"u": ["x", 3], "v": ["y", "z"]}))

@@ -244,6 +244,43 @@ def test_refusals_name_the_parameter_and_leave_nothing(case, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+TWICE = pl.concat([USERS, USERS.head(1)])
+IN_WORDS_OF_FRAMES = {
+    "id": (EDGES, USERS, {"id": "usr"}, r"^id: the vertices have no column 'usr'\. Did you mean 'user'\?"),
+    "twice": (EDGES, TWICE, {}, r"^vertices: the id 'u\d+' is in vertices: row 0 .* Remove one$"),
+    "unknown": (EDGES, USERS[1:], {}, r'^edges: .*in edges: row .* Pass missing="drop" or missing="add"$'),
+    "label": (EDGES, USERS, {"features": ["age", "topic"]}, r"^features: column 'topic' is the label"),
+    "column": (EDGES, USERS, {"features": [{"column": "agee"}]}, r"^features: vertices has no column 'agee'"),
+    "word": (
+        EDGES,
+        USERS,
+        {"features": [{"column": "age", "as": "hot"}]},
+        r"^features\.as: unknown value 'hot'",
+    ),
+    "missing": (
+        EDGES,
+        USERS.with_columns(age=pl.lit(None, pl.Int64)),
+        {"features": [{"column": "age"}]},
+        r"^vertices: row .*Pass an entry of features that says what stands for it",
+    ),
+    "null": (
+        EDGES.with_columns(pl.lit(None, pl.String).alias(EDGES.columns[0])),
+        USERS,
+        {"columns": EDGES.columns[:2]},
+        r"^edges: row .* an id is null\. Remove the row$",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", IN_WORDS_OF_FRAMES)
+def test_refusals_of_rows_speak_of_frames_and_parameters(case):
+    edges, users, given, said = IN_WORDS_OF_FRAMES[case]
+    with pytest.raises((GraphFormatError, ParameterError), match=said) as error:
+        fp.train.nodes(edges, users, **{**NAMED, "features": ["age"], **given}, epochs=1)
+    assert "schema" not in str(error.value)
+    assert "data frame" not in str(error.value)
+
+
 def test_other_objects_are_no_frames():
     with pytest.raises(TypeError, match=r"^vertices: expected a frame of Polars, pandas or Arrow"):
         fp.train.nodes(EDGES, 3, **NAMED)

@@ -104,7 +104,10 @@ _MOVED = {
 """Modules, and the names in them that were here before."""
 
 
-_COMMUNITIES = "fp.cluster(graph) finds clusters of any number, fp.partition(graph, k) finds k balanced parts"
+_COMMUNITIES = (
+    "fp.cluster(graph) finds clusters, which are many and small, and fp.partition(graph, k) k balanced parts. For "
+    "communities use leidenalg or networkx"
+)
 
 _INSTEAD = {
     **dict.fromkeys(("communities", "detect", "leiden", "louvain"), _COMMUNITIES),

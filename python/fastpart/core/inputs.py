@@ -95,10 +95,10 @@ def _labels_in(
         array = column_of(words)
     elif table is None:
         in_order(name, ids)
-    return _labels(items, array, n, copy=of_file)
+    return _labels(items, array, n, copy=of_file, ids=ids)
 
 
-def _labels(items: _Items, array: npt.NDArray[Any] | Archive, n: int, copy: bool) -> Labels:
+def _labels(items: _Items, array: npt.NDArray[Any] | Archive, n: int, copy: bool, ids: Ids) -> Labels:
     """Return labels that are of the items, in the type that they are stored in."""
     name = items.labels
     if not isinstance(array, np.ndarray):
@@ -112,7 +112,7 @@ def _labels(items: _Items, array: npt.NDArray[Any] | Archive, n: int, copy: bool
             f"{name}: shape {array.shape}, expected one label per {items.one}, or (n, classes) of 0 and 1, or "
             "(n, width) of targets of a regression"
         )
-    _match(items, name, len(array), n)
+    _match(items, name, len(array), n, ids)
     if array.ndim == 2:
         return _multilabel(items, array)
     if array.dtype.kind == "f":
@@ -370,13 +370,13 @@ def refuse_repeated(name: str, ids: npt.NDArray[Any]) -> None:
     raise ParameterError(f"{name}: {distinct[counts > 1][0]} occurs more than once")
 
 
-def match_vertices(name: str, rows: int, n: int) -> None:
+def match_vertices(name: str, rows: int, n: int, ids: Ids = ()) -> None:
     """Refuse an array of another length than n."""
     if rows == n:
         return
     remedy = (
         f"If trailing vertices are isolated, open the graph with {arg('num_vertices', rows)}"
-        if rows > n
+        if rows > n and not ids
         else "Give one row per vertex, or a table with a column of ids"
     )
     raise ParameterError(f"{name}: {rows} rows for {n} vertices. {remedy}")
@@ -388,8 +388,11 @@ def match_records(name: str, rows: int, m: int) -> None:
         raise ParameterError(f"{name}: {rows} rows for {m} records. Expected one row per record")
 
 
-def _match(items: _Items, name: str, rows: int, count: int) -> None:
-    (match_vertices if items is _OF_VERTICES else match_records)(name, rows, count)
+def _match(items: _Items, name: str, rows: int, count: int, ids: Ids = ()) -> None:
+    if items is _OF_VERTICES:
+        match_vertices(name, rows, count, ids)
+    else:
+        match_records(name, rows, count)
 
 
 def arrays_of(name: str, file: Any) -> Archive:

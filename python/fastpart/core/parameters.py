@@ -251,10 +251,14 @@ def rows_io(value: object) -> RowsIo | None:
 
 
 def meant(word: str, valid: Iterable[str]) -> str:
-    """Return "Did you mean ...?" for the end of an error message, if a valid word is close."""
+    """Return "Did you mean ...?" for the end of an error message, if a valid word is close or has it in its name."""
     plain = {each.strip("-"): each for each in valid}
-    close = get_close_matches(word.strip("-").lower(), plain, n=1, cutoff=0.65)  # cache is no machines
-    return f". Did you mean {plain[close[0]]!r}?" if close else ""
+    small = word.strip("-").lower()
+    longer = [each for each in plain if small in re.split("[-_]", each) and small != each]
+    close = (
+        longer if 0 < len(longer) < 4 else get_close_matches(small, plain, n=1, cutoff=0.65)
+    )  # cache is no machines
+    return f". Did you mean {' or '.join(repr(plain[each]) for each in close)}?" if close else ""
 
 
 _ELSEWHERE = {

@@ -6,7 +6,7 @@ import errno
 import math
 import os
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..errors import GraphFormatError, MemoryBudgetError, ParameterError
+from ..errors import GraphFormatError, GraphWarning, MemoryBudgetError, ParameterError, code, warn
 from . import parameters
 from .frames import before_polars_threads, pl
 from .ids import Ids
@@ -207,7 +207,7 @@ def _of_parquet(name: str, file: Path, memory_limit: int | None, without: str | 
         if not columns:
             raise ParameterError(f"{name}: {shown(file)} has no column of numbers")
         if ignored := [column for column in schema if column not in columns]:
-            log.info("%s: ignored the columns %s, which hold no numbers", name, ", ".join(ignored))
+            _warn_of_ignored(name, ignored)
         frame = frame.select(columns)
         rows = frame.select(pl.len()).collect().item()
         refuse_large(str(file), row_groups(str(file)), frame.collect_schema().dtypes(), memory_limit)
@@ -335,7 +335,7 @@ def rows_of_vertices(
     else:
         rows = rows_of(name, given, options.memory_limit, fields)
         in_order(name, ids)
-    match_vertices(name, len(rows), n)
+    match_vertices(name, len(rows), n, ids)
     return rows
 
 
@@ -357,7 +357,7 @@ def _of_frame(table: Table, columns: Any, vertices: Vertices | None) -> Rows:
     if not kept:
         raise ParameterError(f"{table.where} has no column of numbers")
     if ignored := [name for name in numbers if name not in {each.name for each in kept}]:
-        log.info("%s: ignored the columns %s, which hold no numbers", table.where, ", ".join(ignored))
+        _warn_of_ignored(table.where, ignored)
     for column in kept:
         if column.null_count():
             raise ParameterError(f"{table.column(column.name)} is null in row {column.is_null().arg_max()}")
@@ -367,6 +367,15 @@ def _of_frame(table: Table, columns: Any, vertices: Vertices | None) -> Rows:
         return Rows(frame.shape, dtype, lambda start, stop: frame[start:stop].to_numpy())
     order = np.argsort(vertices)
     return Rows(frame.shape, dtype, lambda start, stop: frame[order[start:stop]].to_numpy())
+
+
+def _warn_of_ignored(where: str, columns: Iterable[str]) -> None:
+    makes = code("fp.ingest makes", "`fastpart ingest` makes")
+    warn(
+        f"{where}: ignored the columns {', '.join(map(one_line, columns))}, which hold no numbers. {makes} numbers of "
+        "categories and dates",
+        GraphWarning,
+    )
 
 
 def _reordered(rows: Rows, vertices: Vertices, options: RunOptions) -> Rows:

@@ -307,13 +307,17 @@ def _looked_up(at: str, column: pl.Series, ids: Ids) -> Vertices:
             "table for each type"
         )
     vertices = ids[0].numbers_of(column)
-    if vertices.null_count():
+    if unknown := vertices.null_count():
         row = vertices.is_null().arg_max() or 0
-        more = vertices.null_count() - 1
-        others = f", and {more:,} other rows have unknown ids" if more else ""
-        raise ParameterError(
-            f"{at}, row {row}: no vertex has the id {one_line(column[row], 40)!r}{others}. Leave such rows out"
-        )
+        why = f"{at}, row {row}: no vertex has the id {one_line(column[row], 40)!r}"
+        if 1 < unknown == len(column):
+            known = ids[0].scanned().head(1).collect()["id"].to_list()
+            such = f", such as {one_line(known[0], 40)!r}" if known else ""
+            raise ParameterError(
+                f"{why}, and none of the others is one. Give a table with a column of ids{such}"
+            )
+        others = f", and {unknown - 1:,} other rows have unknown ids" if unknown > 1 else ""
+        raise ParameterError(f"{why}{others}. Leave such rows out")
     return vertices.cast(pl.Int64).to_numpy()
 
 

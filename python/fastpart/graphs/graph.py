@@ -312,8 +312,14 @@ def _open_columns(columns: Columns, given: Arguments, run: RunOptions) -> Graph:
             weights=_source_of(weights),
             options=run,
         )
+    notes, n, m = [], core.num_vertices, core.num_edges
+    if columns.num_vertices is given.num_vertices is None and n > max(4 * m, 1000):
+        notes.append(
+            f"graph: the largest id is {n - 1:,}, but {m:,} records have at most {2 * m:,} vertices. The others are "
+            f"isolated. If the ids have gaps, pass {arg('relabel', True)}"
+        )
     directedness = given.directedness or columns.directedness
-    return Graph(core, directedness, None, weights=weights and weights.measured(core, run))
+    return Graph(core, directedness, None, tuple(notes), weights and weights.measured(core, run))
 
 
 def _open_file(file: Path, given: Arguments, run: RunOptions, remedy: str | None) -> Graph:

@@ -145,4 +145,8 @@ def open_graph(
         return source
     if names_files(source):
         return open_converted(recognised_files(source, given), given, run)
+    if isinstance(getattr(source, "graph", None), Graph):
+        raise TypeError(
+            f"graph: expected a graph, got {type(source).__name__}, which has one. Pass its .graph"
+        )
     return open_converted(*recognised_object(source, given, run), run)

@@ -101,7 +101,9 @@ def _unsure(columns: Sequence[tuple[str, Kind, str]], several: bool, possible: i
     if several:
         return f"several pairs of columns may hold the ids. It has {listed}. Name two of them: {REMEDY}"
     if possible < 2:
-        return f"expected two columns of integers or strings, got {listed}"
+        cast = any("float" in str(dtype).lower() for _, _, dtype in columns)
+        remedy = ". Drop rows without an id, and cast whole numbers to integers" if cast else ""
+        return f"expected two columns of integers or strings, got {listed}{remedy}"
     return f"which columns hold the ids? It has {listed}. Name two of them: {REMEDY}"
 
 
@@ -265,7 +267,8 @@ def _of_pandas(column: Any) -> pl.Series:
     values = column.tolist()
     if strange := next((each for each in values if not isinstance(each, str)), None):
         raise TypeError(
-            f"graph: column {column.name!r} holds {strange!r:.80} of type {type(strange).__name__}. Expected strings"
+            f"graph: column {column.name!r} holds {strange!r:.80} of type {type(strange).__name__}. "
+            "Expected strings. Cast the column to them, as by .astype(str)"
         )
     return pl.Series(values, dtype=pl.String)
 

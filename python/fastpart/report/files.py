@@ -19,7 +19,7 @@ from ..errors import ParameterError
 from ..measures.compare import Comparison
 from ..measures.compare.comparison import FILES
 from ..partitions.results import Evaluation
-from .text import cell_text, comparison_tables, evaluation_tables, failures
+from .text import cell_text, comparison_tables, conditions_of, evaluation_tables, failures
 
 _LATEX = str.maketrans(
     {
@@ -49,7 +49,7 @@ def save_comparison(
     if target.suffix in _TEXTS:
         shown_as = _rounded(comparison, columns, digits)
         tables = [*comparison_tables(comparison, None, columns, shown_as), *failures(comparison)]
-        write_tables(target, comparison.summary, tables)
+        write_tables(target, comparison.summary, tables, conditions_of(comparison.provenance))
         return
     for name, given in (("columns", columns), ("digits", digits)):
         if given is not None:
@@ -101,10 +101,15 @@ def save_evaluation(evaluation: Evaluation, out: StrPath) -> None:
         write_tables(target, evaluation.parts, evaluation_tables(evaluation))
 
 
-def write_tables(target: Path, data: pl.DataFrame, shown_as: Sequence[Table]) -> None:
-    """Write a table to a file with a suffix of ``TABLES``, atomically. A text shows it as several tables."""
+def write_tables(
+    target: Path, data: pl.DataFrame, shown_as: Sequence[Table], conditions: Sequence[str] = ()
+) -> None:
+    """Write a table to a file with a suffix of ``TABLES``, atomically.
+
+    A text shows it as several tables, below sentences on what holds for all of them.
+    """
     if target.suffix in _TEXTS:
-        content = _TEXTS[target.suffix](shown_as).encode()
+        content = _TEXTS[target.suffix](shown_as, conditions).encode()
     else:
         before_polars_threads(f"out: {shown(target)}")
         buffer = io.BytesIO()
@@ -113,9 +118,9 @@ def write_tables(target: Path, data: pl.DataFrame, shown_as: Sequence[Table]) ->
     _core.write_file(target, content)
 
 
-def _markdown(tables: Sequence[Table]) -> str:
+def _markdown(tables: Sequence[Table], conditions: Sequence[str]) -> str:
     """Return tables in Markdown."""
-    texts = []
+    texts = [each.translate(_MARKDOWN) for each in conditions]
     for table in tables:
         marks = [":--" if place in table.left else "--:" for place in range(len(table.columns))]
         rows = _translated(table, _MARKDOWN, "**{}**")
@@ -137,8 +142,11 @@ def _spoken(table: Table) -> Table:
     return table._replace(columns=[name.replace("_", " ") for name in table.columns])
 
 
-def _latex(tables: Sequence[Table]) -> str:
-    """Return tables in LaTeX with the rules of booktabs. Heads are words without underscores."""
+def _latex(tables: Sequence[Table], conditions: Sequence[str]) -> str:
+    """Return tables in LaTeX with the rules of booktabs. Heads are words without underscores.
+
+    The sentences are comments, from which the author writes the caption.
+    """
     texts = []
     for table in tables:
         marks = "".join("l" if place in table.left else "r" for place in range(len(table.columns)))
@@ -153,7 +161,8 @@ def _latex(tables: Sequence[Table]) -> str:
         lines = [rf"\begin{{tabular}}{{{marks}}}", r"\toprule", head, r"\midrule", *rows, r"\bottomrule"]
         title = [f"% {table.title}"] if table.title else []
         texts.append("\n".join([*title, *lines, r"\end{tabular}"]))
-    return "% \\usepackage{booktabs}\n" + "\n\n".join(texts) + "\n"
+    head = "".join(f"% {each}\n" for each in ("\\usepackage{booktabs}", *conditions))
+    return head + "\n\n".join(texts) + "\n"
 
 
 _TEXTS = {".md": _markdown, ".tex": _latex}

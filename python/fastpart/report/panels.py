@@ -159,8 +159,9 @@ def scatter(title: str, measure: str, points: Sequence[Point], marks: Mapping[st
         axes = figure.subplots()
         seconds = [point.seconds for point in points]
         axes.set_xscale("log")
-        axes.set_xlim(min(seconds) / 1.5, max(seconds) * 1.5)
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if max(seconds) < 30 * min(seconds) else (1,)))
+        low, high = min(seconds) / 1.6, 1.6 * max(seconds)  # between which there is a 1, a 2 or a 5
+        axes.set_xlim(low, high)
+        axes.set_xticks(round_numbers(low, high))
         axes.xaxis.set_major_formatter(number)
         axes.minorticks_off()
         axes.margins(y=0.08)
@@ -182,6 +183,15 @@ def scatter(title: str, measure: str, points: Sequence[Point], marks: Mapping[st
             )  # fmt: skip
 
     return Panel(title, height, draw)
+
+
+def round_numbers(low: float, high: float) -> list[float]:
+    """Return round numbers of a log scale, as many as a panel has room for."""
+    room = 0.25 * math.log10(high / low)  # of a number, in decades, with two inches for all of them
+    digits = (1, 2, 5) if room < math.log10(2) else (1, 3) if room < math.log10(3) else (1,)
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1, math.ceil(max(room, 1)))
+    numbers = [digit * 10.0**power for power in powers for digit in digits]
+    return [each for each in numbers if low <= each <= high]
 
 
 def apart(rising: Sequence[float], gap: float) -> list[float]:
@@ -233,7 +243,7 @@ def matrices(title: str, named: Sequence[tuple[str, Matrix]], columns: int = 3) 
     rows = math.ceil(len(named) / columns)
 
     def draw(figure: Any) -> None:
-        axes = figure.subplots(rows, columns, squeeze=False).ravel()
+        axes = figure.subplots(rows, columns, squeeze=False, gridspec_kw={"wspace": 0.08}).ravel()
         for axis in axes:
             axis.set_axis_off()
         for axis, (name, matrix) in zip(axes, named, strict=False):

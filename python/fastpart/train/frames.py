@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+import re
+from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,7 +15,7 @@ from ..core.notes import log
 from ..core.options import taking
 from ..core.parameters import Directedness, one_line
 from ..core.vertex_tables import Table, table_of
-from ..errors import ParameterError, arg
+from ..errors import GraphFormatError, ParameterError, arg
 from ..graphs.graph import Graph
 from ..graphs.graph_directory import MOST_EMBEDDED, GraphDirectory
 from ..graphs.ingest import ingest
@@ -131,7 +133,7 @@ def nodes(
     rows = _frame("vertices", vertices, id)
     columns_of_vertices = {
         "files": rows.frame,
-        "id": id or _index_of(rows),
+        "id": _index_of(rows) if id is None else _existing("id", id, rows),
         "label": _existing("label", label, rows),
         "split": _split(split, rows, options.seed),
     }
@@ -144,10 +146,35 @@ def nodes(
     }
     run = vars(options.run)
     with HeldFolder(options.tmp_dir) as held:
-        graph = ingest(schema, held.path / GRAPH, **run)
+        with _in_words_of_frames():
+            graph = ingest(schema, held.path / GRAPH, **run)
         parts = _number_of_parts(graph, k, options.workers)
         partition(graph, parts, seed=options.seed, **run).save(held.path / PARTS, **run)
         return of("sampled").train(held, _fitted(options, graph))
+
+
+_WORDS = {
+    r"^vertices\.vertex\.(\w+)(\[\d+\])?": r"\1",
+    r"\bvertices\.vertex \(data frame\)|^vertex(?=:)": "vertices",
+    r"\brelations\.edge \(data frame\)|^edge(?=:)": "edges",
+    r"Say `missing: drop` or `missing: add` for 'edge' in the schema": "Pass "
+    f"{arg('missing', 'drop')} or {arg('missing', 'add')}",
+    r"Say in the schema what stands for it: ": "Pass an entry of features that says what stands for it: ",
+    r", or say `\w+: \w+`( for '\w+')? in the schema": "",
+}
+"""Words of a schema, which the user has not written, and what they are called here."""
+
+
+@contextmanager
+def _in_words_of_frames() -> Iterator[None]:
+    """Name frames and parameters where ``ingest`` names entries of its schema."""
+    try:
+        yield
+    except (GraphFormatError, ParameterError) as error:
+        text = str(error)
+        for words, others in _WORDS.items():
+            text = re.sub(words, others, text)
+        raise type(error)(text) from None
 
 
 def _frame(name: str, given: Any, id: str | None = None) -> Table:

@@ -1,6 +1,7 @@
 """Comparison of partitioners: run, measure, tabulate, plot."""
 
-from .comparison import Comparison, open_comparison
+from .comparison import Comparison
+from .opening import open_comparison
 from .running import compare
 
 __all__ = ["Comparison", "compare", "open_comparison"]

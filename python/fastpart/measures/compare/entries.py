@@ -16,7 +16,7 @@ import warnings
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -154,7 +154,9 @@ def entries_of(
     (``with_splits``), and the installed peers unless ``peers=False``.
     ``peers=True`` adds these to any list.
     """
-    if isinstance(algorithms, str | bytes | Mapping) or not isinstance(algorithms, Iterable | None):
+    if isinstance(algorithms, Mapping):
+        algorithms = algorithms.items()
+    if isinstance(algorithms, str | bytes) or not isinstance(algorithms, Iterable | None):
         raise TypeError(
             f"algorithms: expected a list, got {type(algorithms).__name__}. Write it as a list: [...]"
         )
@@ -204,14 +206,23 @@ def _entry(algorithm: Any) -> Entry:
             return _existing(label, partition)
         case (str() as label, function) if label and callable(function):
             return _function(one_line(label), function)
+        case (str() as label, (str() | (str(), Mapping())) as named) if label:
+            return _renamed(one_line(label), _entry(named))
         case Partition():
             return _existing(algorithm.algorithm, algorithm)
         case _ if callable(algorithm):
             return _function(getattr(algorithm, "__name__", type(algorithm).__name__), algorithm)
     raise TypeError(
         "algorithms: expected the name of an algorithm, (name, {parameter: value}), a partition, a "
-        f"callable(graph, k), or (label, one of these two), got {type(algorithm).__name__}"
+        f"callable(graph, k), or a pair of a label and an algorithm, got {type(algorithm).__name__}"
     )
+
+
+def _renamed(label: str, entry: Entry) -> Entry:
+    """Return an entry with the name that the user gives it in tables."""
+    if label != entry.algorithm and (label in BUILT_IN or label in PEERS):
+        raise ParameterError(f"algorithms: {label!r} is the name of another algorithm. Choose another name")
+    return replace(entry, label=label)
 
 
 def _named(name: str, pairs: list[tuple[str, Any]]) -> Entry:
@@ -370,6 +381,8 @@ def subjects_of(
     source: Any, measured: tuple[Any, Any, Any], traffic: tuple[Any, ...], run: RunOptions
 ) -> list[Subject]:
     """Open the graph, or each of several. ``measured`` is labels, splits and the number of the split."""
+    if _names_in_pairs(source):
+        raise TypeError("graph: expected graphs, got pairs with names. A dict names graphs: {'Cora': graph}")
     names, sources = (
         _named_graph(source) if _names_graphs(source) else (None, source if _several(source) else [source])
     )
@@ -402,6 +415,21 @@ def _named_graph(source: Mapping[Any, Any]) -> tuple[list[str], list[Any]]:
     if len(set(names)) < len(names):
         raise ParameterError("graph: two graphs have the same name. Rename one")
     return names, [*source.values()]
+
+
+def _names_in_pairs(source: Any) -> bool:
+    """Return whether a list has graphs by name, as pairs. Pairs of strings are edges."""
+    return (
+        isinstance(source, list | tuple)
+        and bool(source)
+        and all(
+            isinstance(each, list | tuple)
+            and len(each) == 2
+            and isinstance(each[0], str)
+            and not np.isscalar(each[1])
+            for each in source
+        )
+    )
 
 
 def _several(source: Any) -> bool:

@@ -66,16 +66,16 @@ def compare(
         for one graph in several files.
     k : int or several
         Numbers of parts.
-    algorithms : list, optional
-        Names of algorithms, partitions and functions. Each element is one of these. The name of a built-in
-        partitioner or of a peer (``metis``, ``kaminpar``, ``mtkahypar``, ``heistream``, ``buffcut``). A name with
-        parameters:
+    algorithms : list or dict, optional
+        Names of algorithms, partitions and functions. Each element is one of these. The name of a built-in partitioner
+        or of a peer (``metis``, ``kaminpar``, ``mtkahypar``, ``heistream``, ``buffcut``). A name with parameters:
         ``"spring:passes=2"`` or ``("spring", {"passes": 2})``. A partition, which is measured at its own k. A
         ``callable(graph, k)`` that returns a partition or an array (one part per vertex or per record). Or ``(label,
-        partition)``, ``(label, callable)``. A callable also gets ``balance``, ``seed``, ``splits``, ``threads``,
-        ``memory_limit``, ``tmp_dir`` and ``progress`` if it has parameters of these names. Default: all built-in
-        partitioners (``bytegnn`` with ``splits`` only), their variants (``of``, ``scoring``), and the peers that are
-        installed, also with their presets of highest quality.
+        algorithm)``, which gives an algorithm, a partition or a callable this name in tables. A dict does the same:
+        ``{"ours": mine, "KaMinPar": "kaminpar:preset=strong"}``. A callable also gets ``balance``, ``seed``,
+        ``splits``, ``threads``, ``memory_limit``, ``tmp_dir`` and ``progress`` if it has parameters of these names.
+        Default: all built-in partitioners (``bytegnn`` with ``splits`` only), their variants (``of``, ``scoring``), and
+        the peers that are installed, also with their presets of highest quality.
     labels, splits, split
         As in :func:`evaluate`, for vertex partitions. Algorithms that take ``splits`` get them, too. They are of one
         graph, so several graphs cannot have any.
