@@ -875,7 +875,12 @@ def write_edge_parts(
 
 def memory_estimates(edges: EdgeSource, k: int, symmetric: bool, options: RunOptions) -> dict[str, int]: ...
 def multilevel_plans(
-    edges: EdgeSource, k: int, symmetric: bool, volume_balance: float | None, options: RunOptions
+    edges: EdgeSource,
+    k: int,
+    symmetric: bool,
+    volume_balance: float | None,
+    degrees: npt.NDArray[np.uint32] | None,
+    options: RunOptions,
 ) -> list[PlanCosts]: ...
 def generate_rmat(target: _Path, *, n: int, m: int, seed: int, options: RunOptions) -> str: ...
 def generate_ba(target: _Path, *, n: int, m: int, seed: int, options: RunOptions) -> str: ...

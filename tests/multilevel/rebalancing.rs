@@ -1,5 +1,7 @@
 //! Rebalancing: the same moves for any division of the vertices, caps that can be met, and what never moves.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use fastpart::internals::algorithms::multilevel::model;
 use fastpart::internals::algorithms::multilevel::model::{Assignment, Problem};
 use fastpart::internals::algorithms::multilevel::refinement::balance::overload::{Histogram, Offer, Relief};
@@ -47,9 +49,10 @@ fn round(
     part_of.copy_from_slice(start);
     let mut assignment = Assignment::new(finest, part_of, k, &run).unwrap();
     let relief = Relief::new(finest, &loads.caps);
+    let shares = relief.shares(&assignment, true);
     let of_shards: Vec<_> = (0..shards)
         .map(|shard| n * shard / shards..n * (shard + 1) / shards)
-        .map(|range| relief.prices(&assignment, range, 7, &|_| None, &run).unwrap())
+        .map(|range| relief.prices(&assignment, range, (&shares, 7), &|_| None, &run).unwrap())
         .collect();
     let mut histogram = Histogram::default();
     of_shards.iter().rev().for_each(|(_, of_shard)| histogram.add(of_shard));
@@ -135,4 +138,37 @@ fn full_parts_exchange_vertices() {
         assignment.part_of.to_vec()
     });
     assert_eq!(parts[0], parts[1]);
+}
+
+#[test]
+fn a_small_surplus_is_met_by_a_sample() {
+    // A ring of two halves, of which one is 0.5 % above its caps.
+    let (n, surplus) = (200_000, 500);
+    let graph = Graph::new(n, (0..n as u32).map(|v| [v, (v + 1) % n as u32]).collect());
+    let csr = Csr::build(&graph, false, &run(1)).unwrap();
+    let loads = Loads { weights: vec![[1, 3]; n as usize], caps: vec![[n / 2, 3 * n / 2]; 2] };
+    let weight = |v: u32| loads.weights[v as usize];
+    let finest = model::Graph::finest(&csr, &weight, &run(1)).unwrap();
+    let mut start: Buffer<u32> = Buffer::zeroed(n as usize, "parts").unwrap();
+    start[(n / 2 + surplus) as usize..].fill(1);
+    let whole = round(&finest, &loads, &start, 1, 1);
+    for (shards, threads) in [(1, 2), (3, 1), (8, 8)] {
+        assert_eq!(round(&finest, &loads, &start, shards, threads), whole);
+    }
+    let priced = AtomicU64::new(0);
+    let known = |_| {
+        priced.fetch_add(1, Ordering::Relaxed);
+        None
+    };
+    let mut assignment = Assignment::new(&finest, start, 2, &run(1)).unwrap();
+    let relief = Relief::new(&finest, &loads.caps);
+    for (is_sampled, most) in [(true, n / 8), (false, n)] {
+        let shares = relief.shares(&assignment, is_sampled);
+        priced.store(0, Ordering::Relaxed);
+        relief.prices(&assignment, 0..n as u32, (&shares, 7), &known, &run(1)).unwrap();
+        let priced = priced.load(Ordering::Relaxed);
+        assert!((most / 2..most).contains(&priced), "{priced} vertices, sampled: {is_sampled}");
+    }
+    Rebalance.refine(&Problem::new(&finest, &loads.caps, 3, &run(1)), &mut assignment).unwrap();
+    assert!(assignment.is_within(&loads.caps), "{:?}", assignment.loads);
 }

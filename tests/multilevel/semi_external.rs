@@ -6,7 +6,7 @@ use std::ops::Range;
 use fastpart::internals::algorithms::multilevel::coarsening::{Clustering, LEAST_DEGREE, Sample, in_files};
 use fastpart::internals::algorithms::multilevel::model::Graph as Weighted;
 use fastpart::internals::algorithms::multilevel::{
-    Bound, Costs, Effort, Goal, Multilevel, Path, Plan, coarsening,
+    Bound, Costs, Effort, Goal, Hubs, Multilevel, Path, Plan, coarsening,
 };
 use fastpart::internals::base::{Buffer, Error, Meter, Random, Result, Run};
 use fastpart::internals::edges::{EdgeFile, EdgeStream, Io, Record};
@@ -193,7 +193,7 @@ fn costs_say_which_limit_leads_where() {
     let graph = rmat(13, 100_000);
     let input = Input::new(&graph);
     for multilevel in [Multilevel::new(8), Multilevel::new(100), by(Path::TwoLevels, 0.25, 8)] {
-        let costs = multilevel.costs(&input, &run(2));
+        let costs = multilevel.costs(&input, Hubs::default(), &run(2));
         assert!(costs.is_sorted_by(|a, b| a.memory < b.memory) && !costs.is_empty());
         for (index, costs) in costs.iter().enumerate() {
             let has_files = costs.outside || costs.plan.path != Path::Memory;
@@ -212,7 +212,8 @@ fn costs_say_which_limit_leads_where() {
         assert!(partition_by(&multilevel, &input, &least).is_err());
     }
     // More threads take less time, and no more bytes.
-    let [one, four] = [1, 4].map(|threads| Multilevel::new(8).costs(&input, &run(threads)).pop().unwrap());
+    let [one, four] =
+        [1, 4].map(|threads| Multilevel::new(8).costs(&input, Hubs::default(), &run(threads)).pop().unwrap());
     assert!(four.seconds < one.seconds && four.read == one.read);
 }
 
@@ -232,7 +233,7 @@ proptest! {
         let bounds = if volume { vec![Bound::Volume(1.1)] } else { vec![] };
         let (multilevel, input) = (Multilevel::from(Goal { bounds, ..Goal::new(k) }), Input::new(&graph));
         let run = run(threads);
-        let costs = multilevel.costs(&input, &run);
+        let costs = multilevel.costs(&input, Hubs::default(), &run);
         let ranks: Vec<usize> = costs.iter().map(|costs| rank(costs, &multilevel, 2 * m, n)).collect();
         prop_assert!(ranks.is_sorted_by(|a, b| a >= b), "{costs:?}");
         let last = costs.last().unwrap();
@@ -275,7 +276,7 @@ fn a_run_takes_the_plan_that_was_said() {
     let graph = Graph::new(1 << 12, rmat(12, 40_000).records.iter().copied().chain(loops).collect());
     let input = Input::new(&graph);
     let multilevel = Multilevel { effort: Effort::Quick, ..Multilevel::new(8) };
-    let steps = multilevel.costs(&input, &run(2));
+    let steps = multilevel.costs(&input, Hubs::default(), &run(2));
     assert!(steps.len() > 1);
     for limit in steps.iter().flat_map(|costs| [costs.memory, costs.memory * 21 / 20]) {
         let limited = Run::new(Some(2), Some(limit)).unwrap();
@@ -383,7 +384,7 @@ fn memory_of_a_child() {
             let written = meter.usage().files - files;
             assert!(written > 0 && written <= plan.files(n, entries), "{plan:?}: {written}");
         }
-        for costs in multilevel.costs(&Input::new(&edges), &with(0)) {
+        for costs in multilevel.costs(&Input::new(&edges), Hubs::default(), &with(0)) {
             let run = with(costs.memory);
             let meter = Meter::start();
             let taken = most_taken(|| drop(solve(&multilevel, &Input::new(&edges), &run)));

@@ -176,7 +176,7 @@ def _rehearsal(call: Call, run: WouldRun, graph: Graph, converted: int) -> dict[
         plan = None
         if "multilevel" in needed:
             volume = call.values.get("volume_balance", None if call["algorithm"] else VOLUME_BALANCE)
-            plans = _core.multilevel_plans(graph._source, k, symmetric, volume, options)
+            plans = _core.multilevel_plans(graph._source, k, symmetric, volume, None, options)
             plan = ([each for each in plans if each.memory <= limit] or plans[:1])[-1]
             needed["multilevel"] = plan.memory
         disks = {"temporary files": (plan.files if plan else None, options.tmp_dir or Path(gettempdir()))}

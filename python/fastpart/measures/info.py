@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import _core
 from ..core import parameters
@@ -17,6 +18,7 @@ from ..graphs.graph_directory import GraphDirectory
 from ..graphs.opening import open_graph
 from ..machines import starting
 from ..partitions.partitioners.choice import VOLUME_BALANCE
+from ..partitions.partitioners.speed import slowness
 from .facts import RATES, GraphFacts, PartitionFacts, TrainingFacts, is_partition_directory, partition_facts
 
 _QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.9, 0.99, 0.999, 1.0)
@@ -96,7 +98,8 @@ def info(
     leads to it, ``path`` and ``sample`` as :func:`multilevel` takes them, where the ``adjacency`` lies ("memory" or
     "files"), the bytes of temporary ``files`` at most, the bytes ``read`` and ``written`` if no page cache helps, and
     ``seconds``: if the page cache holds all files, and with disks of 2, 0.5 and 0.2 GB/s without a page cache. Seconds
-    are predictions for a server of 2024. Expect a factor of two.
+    are predictions for the default bounds. The first call measures the speed of the machine for a second, and keeps it
+    in the cache folder of the user. Expect 30 % more or less on a machine that does nothing else.
 
     ``cluster`` is a dict: the number of ``machines``, the ``sample`` that :func:`partition` takes there, bytes of
     ``memory`` that each machine needs, bytes that the folder ``shared`` needs at most, and bytes of ``messages``. Each
@@ -133,7 +136,7 @@ def info(
     loops, checksum = opened.identify()
     limits = run_options(**options)
     n, isolated = opened.num_vertices, int(np.count_nonzero(degrees == 0))
-    plans = _plans(opened, parts, limits)
+    plans = _plans(opened, parts, degrees, limits)
     there = {}
     if cluster is not None:
         there = starting.costs(opened, parts, VOLUME_BALANCE, cluster, n - isolated, plans, limits)
@@ -182,11 +185,12 @@ def _features(graph: Graph) -> dict[str, Any]:
     return {"features": found} if found else {}
 
 
-def _plans(graph: Graph, k: int, limits: RunOptions) -> list[dict[str, Any]]:
+def _plans(graph: Graph, k: int, degrees: npt.NDArray[np.uint32], limits: RunOptions) -> list[dict[str, Any]]:
     """Return how the multilevel partitioner works with each memory limit, within the default bounds."""
     plans = _core.multilevel_plans(
-        graph._source, k, graph.directedness == "symmetric", VOLUME_BALANCE, limits
+        graph._source, k, graph.directedness == "symmetric", VOLUME_BALANCE, degrees, limits
     )
+    slower = slowness()
     return [
         {
             "memory": plan.memory,
@@ -197,7 +201,9 @@ def _plans(graph: Graph, k: int, limits: RunOptions) -> list[dict[str, Any]]:
             "read": plan.read,
             "written": plan.written,
             "seconds": {
-                name: round(plan.seconds + (plan.read + plan.written if rate else 0) / (rate or 1), 3)
+                name: round(
+                    plan.seconds * slower + (plan.read + plan.written if rate else 0) / (rate or 1), 3
+                )
                 for name, rate in RATES.items()
             },
         }

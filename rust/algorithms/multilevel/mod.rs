@@ -63,7 +63,7 @@ use crate::partition::parameters::{
 use crate::partition::{Given, Input, Need, Outcome, Partitioner, Prepared, Shape, Value};
 pub use coarsening::Rating;
 use driver::scheme::effort::MOST_ROUNDS;
-pub use driver::{Costs, Effort, Multilevel, Path, Plan, Scheme};
+pub use driver::{Costs, Effort, Hubs, Multilevel, Path, Plan, Scheme};
 use model::{BALANCE, WEIGHT_BALANCE, goal};
 pub use model::{Bound, Goal, Objective};
 

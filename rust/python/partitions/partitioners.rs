@@ -10,6 +10,7 @@ use pyo3::types::{PyDict, PyTuple};
 use crate::edges::EdgeSource;
 use crate::errors::raise;
 use crate::partitions::results::result;
+use crate::results::View;
 use crate::run::{Options, detached};
 use crate::values::{from_python, to_python};
 use fastpart::internals::algorithms::multilevel::refine::Refine;
@@ -159,7 +160,7 @@ pub fn bounded(k: u32, volume_balance: Option<f64>) -> Multilevel {
 }
 
 /// The plans of the multilevel partitioner for `k` parts, with or without a bound on volume, by memory limit,
-/// the lowest first.
+/// the lowest first. The degrees, one per vertex, say whether hubs make it take longer.
 #[pyfunction]
 pub fn multilevel_plans(
     py: Python<'_>,
@@ -167,11 +168,16 @@ pub fn multilevel_plans(
     k: u32,
     symmetric: bool,
     volume_balance: Option<f64>,
+    degrees: Option<View<'_, u32>>,
     options: Options,
 ) -> PyResult<Vec<PlanCosts>> {
     let directedness = if symmetric { Directedness::Symmetric } else { Directedness::Undirected };
     let multilevel = bounded(k, volume_balance);
-    let costs = |run: &Run| Ok(multilevel.costs(&edges.input(true, directedness), run));
+    let degrees = degrees.as_ref().map(|degrees| degrees.as_slice()).transpose()?;
+    let costs = |run: &Run| {
+        let hubs = degrees.map(|degrees| multilevel.hubs(degrees)).transpose()?.unwrap_or_default();
+        Ok(multilevel.costs(&edges.input(true, directedness), hubs, run))
+    };
     let costs = detached(py, &options, costs)?;
     let row = |costs: Costs| PlanCosts {
         memory: costs.memory,

@@ -26,6 +26,7 @@ from ..results import Evaluation
 from . import builtin
 from .builtin import ALGORITHMS, PARTITIONERS, SUCCESSORS
 from .common import WouldRun, cap_of, training_of
+from .speed import slowness
 
 VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     name: tuple(
@@ -128,12 +129,11 @@ class Request:
 
     def seconds(self) -> float:
         """Return how long the multilevel partitioner should take, with all files in the page cache."""
-        limits = run_options(**self.options)
-        plans = _core.multilevel_plans(
-            self.graph._source, self.k, self.graph.directedness == "symmetric", self.volume_balance, limits
-        )
+        graph, limits = self.graph, run_options(**self.options)
+        symmetric, degrees = graph.directedness == "symmetric", graph.degrees(**self.options)
+        plans = _core.multilevel_plans(graph._source, self.k, symmetric, self.volume_balance, degrees, limits)
         fitting = [plan for plan in plans if plan.memory <= (limits.memory_limit or plan.memory)]
-        return float((fitting or plans)[-1].seconds)
+        return float((fitting or plans)[-1].seconds) * slowness()
 
     def _of_vertices(self) -> list[list[Candidate]]:
         given = {"objective": self.objective, "machines": self.machines, "checkpoints": self.checkpoints}

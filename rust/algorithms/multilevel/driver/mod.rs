@@ -21,7 +21,7 @@ use crate::base::{Result, Run};
 use crate::graph::Csr;
 use crate::partition::VertexPartition;
 pub use scheme::{Effort, Scheme};
-pub use semi_external::{Costs, Path, Plan};
+pub use semi_external::{Costs, Hubs, Path, Plan};
 use start::Start;
 pub(crate) use symmetry::check_symmetry;
 

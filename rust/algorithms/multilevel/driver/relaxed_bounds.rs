@@ -68,13 +68,19 @@ impl Goal {
         let n = csr.num_vertices();
         let mut volumes: Vec<u64> = reserved(n, "volumes")?;
         run.each(n, |v| volumes.push(bound.weight(csr, v)))?;
+        let cap = bound.caps(csr, shares).into_iter().max().unwrap_or(0);
+        Ok(self.beyond(volumes, cap, shares) > FAR)
+    }
+
+    /// The share of the volume by which a part of the vertices with the highest volumes would exceed the cap.
+    pub(crate) fn beyond(&self, mut volumes: Vec<u64>, cap: u64, shares: &Shares) -> f64 {
+        let n = volumes.len();
         let most = shares.caps(self.balance, n as u64).max().unwrap_or(0).min(n as u64) as usize;
         if most < n {
             volumes.select_nth_unstable_by(most, |one, other| other.cmp(one));
         }
-        let cap = bound.caps(csr, shares).into_iter().max().unwrap_or(0);
         let (heaviest, all): (u64, u64) = (volumes[..most].iter().sum(), volumes.iter().sum());
-        Ok(heaviest.saturating_sub(cap) as f64 > FAR * all as f64)
+        heaviest.saturating_sub(cap) as f64 / all.max(1) as f64
     }
 }
 

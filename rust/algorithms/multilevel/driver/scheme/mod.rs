@@ -195,7 +195,7 @@ impl Scheme {
     pub fn suited<const D: usize>(&self, graph: &Graph<D>, run: &Run) -> Result<Self> {
         let mut scheme = Self { table: table(graph.num_entries()), ..self.clone() };
         if D == 1 {
-            let spread = degree_spread(graph, run)?;
+            let spread = degree_spread(moments_of(graph, run)?);
             if spread >= SKEWED && self.ratings.first() == Some(&Rating::Density) {
                 scheme.ratings = self.ratings.iter().map(|rating| rating.opposite()).collect();
             }
@@ -448,19 +448,33 @@ impl<const D: usize> Policy<D> for SchemePolicy<'_, D> {
 /// Whether a few vertices have most of the edges. Weight then says more than density: clusters form around
 /// hubs, and the more members one has the better it is.
 pub(crate) fn skewed<const D: usize>(graph: &Graph<D>, run: &Run) -> Result<bool> {
-    Ok(degree_spread(graph, run)? >= SKEWED)
+    Ok(are_skewed(moments_of(graph, run)?))
 }
 
-/// The mean of the squared degrees above 0, as a multiple of the squared mean. 0 without any edge.
-fn degree_spread<const D: usize>(graph: &Graph<D>, run: &Run) -> Result<f64> {
-    let add = |[count, sum, squares]: [u128; 3], v: usize| {
-        let degree = graph.degree(v as u32) as u64;
-        let square = u128::from(degree) * u128::from(degree);
-        [count + u128::from(degree > 0), sum + u128::from(degree), squares + square]
-    };
-    let join = |one: [u128; 3], other: [u128; 3]| std::array::from_fn(|i| one[i] + other[i]);
-    let [count, sum, squares] = fold(run, graph.len(), [0; 3], add, join)?.map(|sum| sum as f64);
-    Ok(if sum > 0.0 { squares * count / (sum * sum) } else { 0.0 })
+/// The number of vertices with neighbours, the sum of their degrees, and the sum of the squares.
+pub(crate) type Moments = [u128; 3];
+
+/// The moments with the degree of one more vertex.
+pub(crate) fn with_degree([count, sum, squares]: Moments, degree: u64) -> Moments {
+    let square = u128::from(degree) * u128::from(degree);
+    [count + u128::from(degree > 0), sum + u128::from(degree), squares + square]
+}
+
+fn moments_of<const D: usize>(graph: &Graph<D>, run: &Run) -> Result<Moments> {
+    let add = |moments, v: usize| with_degree(moments, graph.degree(v as u32) as u64);
+    let join = |one: Moments, other: Moments| std::array::from_fn(|i| one[i] + other[i]);
+    fold(run, graph.len(), Moments::default(), add, join)
+}
+
+/// Whether a few vertices have most of the edges.
+pub(crate) fn are_skewed(moments: Moments) -> bool {
+    degree_spread(moments) >= SKEWED
+}
+
+/// The mean of the squared degrees as a multiple of the squared mean. 0 without any edge.
+fn degree_spread(moments: Moments) -> f64 {
+    let [count, sum, squares] = moments.map(|sum| sum as f64);
+    if sum > 0.0 { squares * count / (sum * sum) } else { 0.0 }
 }
 
 #[cfg(test)]

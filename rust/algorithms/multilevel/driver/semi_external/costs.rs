@@ -12,18 +12,20 @@
 //! ([`Graph::packed`](super::Graph::packed)), which takes two passes over the plain
 //! lists. The size of packed lists depends on the order of the vertices. It is taken to be arbitrary.
 //!
-//! **Seconds** are a sum over the steps: entries times a constant, divided by what the threads are worth. A
-//! disk adds the bytes divided by its rate, as if nothing were read ahead. Expect a factor of two. The
-//! constants are those below. Measured: processor time of one thread on a server of 2024 (2 cores, 24 GB),
-//! for R-MAT and planted graphs (n = 2^20, 16 M records, k = 8 and 32) whose files were in the page cache.
-//! Caches of the processor hold less of the vertices of a larger graph. There it takes longer.
+//! **Seconds** are a sum over the steps: entries, vertices and parts times a constant, divided by what the
+//! threads are worth. A disk adds the bytes divided by its rate, as if nothing were read ahead. The constants
+//! are those below. Measured: processor time of one thread on a server of 2024 (2 cores, 24 GB), for R-MAT,
+//! planted graphs and grids (n = 2^16 to 2^20, k = 4 to 64) whose files were in the page cache. The degrees
+//! ([`Hubs`]) say where lists are read in no order, and where a bound on volume holds from the start on.
+//! Caches of the processor hold less of the vertices of a larger graph ([`GROWTH`]).
 
 use super::path;
 use super::path::{Path, Plan};
 use crate::algorithms::multilevel::coarsening::LEAST_DEGREE;
+use crate::algorithms::multilevel::driver::scheme::{Moments, are_skewed, with_degree};
 use crate::algorithms::multilevel::driver::{Effort, Multilevel};
 use crate::algorithms::multilevel::model::{Bound, Objective};
-use crate::base::{Run, bytes};
+use crate::base::{Result, Run, bytes, reserved};
 use crate::graph::Csr;
 use crate::graph::csr::expected;
 use crate::partition::Input;
@@ -34,16 +36,30 @@ pub(crate) const DISK: f64 = 0.5e9;
 /// Nanoseconds per entry: the adjacency is built, clusters are found in all rounds, contracted, refined in
 /// all iterations.
 const BUILD: f64 = 30.0;
-const CLUSTER: f64 = 60.0;
-const CONTRACT: f64 = 70.0;
-const REFINE: f64 = 125.0;
-/// Nanoseconds per entry of a graph whose levels lie in memory, for all levels. Nanoseconds per vertex of the
-/// top.
-const MEMORY: f64 = 220.0;
-const VERTEX: f64 = 20_000.0;
+const CLUSTER: f64 = 40.0;
+const CONTRACT: f64 = 45.0;
+const REFINE: f64 = 80.0;
+/// Nanoseconds per entry and per vertex of a graph whose levels lie in memory, for all levels, and per part.
+const MEMORY: f64 = 160.0;
+const VERTEX: f64 = 890.0;
+const PART: f64 = 3.5e6;
+/// The share of the time that each doubling of the parts beyond `FEW_PARTS` adds.
+const DOUBLING: f64 = 0.1;
+const FEW_PARTS: f64 = 4.0;
+/// The share of the time that each doubling of the vertices beyond `CACHED` adds.
+const GROWTH: f64 = 0.2;
+const CACHED: f64 = 262_144.0;
+/// Factors on the time where a few vertices have most of the edges, with levels in memory and in files.
+const SKEWED: f64 = 1.6;
+const SKEWED_IN_FILES: f64 = 1.3;
 /// Factor on the time of refinement and of the partition of the top under several bounds. Loose bounds hardly
-/// count.
+/// count where parts keep them by themselves.
 const BOUNDS: f64 = 3.0;
+/// The addition of a loose bound to this factor where hubs break it, times the square root of the parts.
+const BREAKS: f64 = 4.0;
+/// The share of the volume by which the vertices of highest degree, as many as a part has, exceed a loose
+/// bound that is expected to be broken.
+const BROKEN: f64 = 0.25;
 /// Factors on the time of partitions for machines, and of partitions with a low communication volume.
 const MACHINES: f64 = 4.5;
 const VOLUME: f64 = 2.0;
@@ -81,6 +97,15 @@ pub struct Costs {
     pub written: u64,
     /// Seconds, if the page cache holds all files.
     pub seconds: f64,
+}
+
+/// The hubs of a graph, as far as they count for the time of its partition. By default there are none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Hubs {
+    /// Whether a few vertices have most of the edges, which are then read in no order.
+    pub skewed: bool,
+    /// Whether parts that ignore a loose bound on volume are expected to break it.
+    pub breaks: bool,
 }
 
 impl Costs {
@@ -141,6 +166,7 @@ struct Choice<'a> {
     /// Bytes of an entry.
     each: u64,
     plans: Vec<(Plan, u64)>,
+    hubs: Hubs,
     /// The least limits with which the adjacency is built in files, and in memory.
     least: [u64; 2],
     run: &'a Run,
@@ -223,10 +249,31 @@ impl Totals {
 }
 
 impl Multilevel {
+    /// The hubs of a graph with these degrees, one per vertex.
+    pub fn hubs(&self, degrees: &[u32]) -> Result<Hubs> {
+        let moments =
+            degrees.iter().fold(Moments::default(), |moments, &degree| with_degree(moments, degree.into()));
+        let shares = self.goal.shares()?;
+        let loose = self.goal.bounds.iter().find_map(|bound| match bound {
+            Bound::Volume(ratio) if bound.is_loose() => Some(*ratio),
+            _ => None,
+        });
+        let breaks = match loose {
+            None => false,
+            Some(ratio) => {
+                let mut volumes = reserved(degrees.len(), "volumes")?;
+                volumes.extend(degrees.iter().map(|&degree| u64::from(degree) + 1));
+                let cap = shares.caps(ratio, volumes.iter().sum()).max().unwrap_or(0);
+                self.goal.beyond(volumes, cap, &shares) > BROKEN
+            }
+        };
+        Ok(Hubs { skewed: are_skewed(moments), breaks })
+    }
+
     /// The costs for each memory limit, from the lowest one that is enough. A limit leads to the last of
     /// these plans whose `memory` is not above it.
-    pub fn costs(&self, input: &Input, run: &Run) -> Vec<Costs> {
-        let choice = self.choice(input, run);
+    pub fn costs(&self, input: &Input, hubs: Hubs, run: &Run) -> Vec<Costs> {
+        let choice = self.choice(input, hubs, run);
         let mut steps: Vec<Costs> = Vec::new();
         for costs in choice.limits().into_iter().filter_map(|limit| self.costs_of(&choice, limit)) {
             if steps.last().is_none_or(|last| (last.plan, last.outside) != (costs.plan, costs.outside)) {
@@ -238,14 +285,14 @@ impl Multilevel {
 
     /// The costs within a memory limit, if that is enough.
     pub fn costs_within(&self, limit: u64, input: &Input, run: &Run) -> Option<Costs> {
-        self.costs_of(&self.choice(input, run), limit)
+        self.costs_of(&self.choice(input, Hubs::default(), run), limit)
     }
 
-    fn choice<'a>(&self, input: &Input, run: &'a Run) -> Choice<'a> {
+    fn choice<'a>(&self, input: &Input, hubs: Hubs, run: &'a Run) -> Choice<'a> {
         let (shape, weighted) = (input.shape(), input.weights.is_some());
         let (n, m, entries, each) = (shape.n, shape.m, shape.entries(), if weighted { 8 } else { 4 });
         let least = Csr::least_budgets(input.edges, weighted, shape.symmetric, run);
-        Choice { n, m, entries, each, plans: self.plans(n, entries), least, run }
+        Choice { n, m, entries, each, plans: self.plans(n, entries), hubs, least, run }
     }
 
     fn costs_of(&self, choice: &Choice, limit: u64) -> Option<Costs> {
@@ -259,7 +306,13 @@ impl Multilevel {
         let times = if self.goal.machines.is_some() { MACHINES } else { 1.0 }
             * if self.goal.objective == Objective::Halo { VOLUME } else { 1.0 };
         let build = BUILD * entries as f64;
-        let nanoseconds = build + times * sum.nanoseconds;
+        let growth = 1.0 + GROWTH * libm::log2((n as f64 / CACHED).max(1.0));
+        let skew = match plan.path {
+            _ if !choice.hubs.skewed => 1.0,
+            Path::Memory => SKEWED,
+            Path::OneLevel | Path::TwoLevels => SKEWED_IN_FILES,
+        };
+        let nanoseconds = build + times * growth * skew * sum.nanoseconds;
         // The records are read twice.
         let records = 16.0 * m as f64;
         let built = building as f64;
@@ -278,12 +331,19 @@ impl Multilevel {
     /// The costs after the adjacency is built.
     fn sum(
         &self,
-        &Choice { n, entries, each, .. }: &Choice,
+        &Choice { n, entries, each, hubs, .. }: &Choice,
         plan: Plan,
         outside: bool,
         available: f64,
     ) -> Totals {
-        let bounds = if self.goal.bounds.iter().all(Bound::is_loose) { 1.0 } else { BOUNDS };
+        let k = f64::from(self.goal.k);
+        let bounds = match self.goal.bounds.iter().all(Bound::is_loose) {
+            true if hubs.breaks => 1.0 + BREAKS / k.sqrt(),
+            true => 1.0,
+            false => BOUNDS,
+        };
+        let parts = 1.0 + DOUBLING * libm::log2((k / FEW_PARTS).max(1.0));
+        let in_memory = |n: f64, entries: f64| parts * (MEMORY * entries + VERTEX * n) + PART * k;
         let refining = self.effort.tuning().refining_passes;
         let all = Effort::Default.tuning().refining_passes;
         let attempts = 1.0 + self.effort.rounds() as f64;
@@ -292,7 +352,7 @@ impl Multilevel {
         let packed = if each > 4 { PACKED } else { expected(n, entries) };
         let mut lists = if outside { [each as f64, packed] } else { [0.0; 2] };
         if plan.path == Path::Memory {
-            sum.nanoseconds = MEMORY * bounds * attempts * here;
+            sum.nanoseconds = bounds * attempts * in_memory(n as f64, here);
             sum.pass(ListSize { entries: here, each: lists, available }, (PASSES + refining) * attempts);
             return sum;
         }
@@ -313,7 +373,7 @@ impl Multilevel {
         }
         // The top has far fewer vertices than it may have.
         let vertices = (plan.path.vertices(n, self.goal.k.into()) / 8) as f64;
-        sum.nanoseconds += bounds * attempts * (MEMORY * here + VERTEX * vertices.min(here));
+        sum.nanoseconds += bounds * attempts * in_memory(vertices.min(here), here);
         sum.pass(ListSize { entries: here, each: lists, available }, TOP * attempts);
         sum
     }

@@ -38,7 +38,7 @@ use crate::base::system::trim_heaps;
 use crate::base::{Buffer, Result, Run, splitmix64};
 use crate::graph::Csr;
 pub(crate) use checkpoints::Checkpoints;
-pub use costs::Costs;
+pub use costs::{Costs, Hubs};
 pub use path::{Path, Plan};
 
 /// Minimum clusters per part on the first level: the cap of a cluster is the weight of a part divided by

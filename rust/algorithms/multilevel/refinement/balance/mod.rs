@@ -85,21 +85,26 @@ pub(crate) fn rebalance_knowing<const D: usize>(
         return Ok(());
     }
     let relief = Relief::new(graph, caps);
+    let mut is_sampled = true;
     for round in 0..ROUNDS {
         let seed = splitmix64(seed ^ round as u64);
         // After the first moves, they may have other neighbours.
         let known = |v: u32| if round == 0 { known(v) } else { None };
-        let (ranks, histogram) = relief.prices(assignment, graph.here(), seed, &known, run)?;
+        let shares = relief.shares(assignment, is_sampled);
+        let (ranks, histogram) = relief.prices(assignment, graph.here(), (&shares, seed), &known, run)?;
         let histogram = histogram.of_all(graph)?;
-        let helps = if histogram.is_empty() {
-            exchange(graph, assignment, caps, run)?
-        } else {
+        let mut moved = 0;
+        let helps = if !histogram.is_empty() {
             let limits = relief.limits(assignment, &histogram);
             let offers = graph.all(relief.offers(assignment, &ranks, &limits, &known, run)?)?;
             drop(ranks);
-            relief.commit(assignment, &offers, seed, run)?;
+            moved = relief.commit(assignment, &offers, seed, run)?;
             true
+        } else {
+            shares.iter().any(|&share| share > 0.0 && share < 1.0) || exchange(graph, assignment, caps, run)?
         };
+        // Where a sample has nothing to move, there may be vertices outside.
+        is_sampled = moved > 0;
         if !helps || assignment.is_within(caps) {
             break;
         }

@@ -7,6 +7,12 @@
 //! be stuck beside parts that are full in vertices. Then a hub would relieve only the small remainder, and
 //! cost a whole vertex. The *price* of a move is its loss for the cut per relief.
 //!
+//! **Samples.** The first round brings parts to within some thousandths of their caps. Later rounds move a
+//! few hundred vertices, and would spend most of the time on the prices of all. Under several bounds, where
+//! nearly all calls take several rounds, a part therefore prices a sample ([`Relief::shares`]) that weighs a
+//! multiple of its surplus ([`SAMPLED`]). The offers are the cheapest vertices of that. Each round draws
+//! another sample.
+//!
 //! A round has four steps. Each is a function of vertices and of the state at its start, so that vertices can
 //! be divided among threads, or machines, in any way.
 //! 1. [`Relief::prices`]: the least price of each vertex of a part above its caps, and a histogram of the
@@ -55,6 +61,10 @@ const OFFERED: f64 = 1.5;
 /// The weight of the offers of a part under several bounds, as a multiple of its surplus. It is larger
 /// because a target may fill up under any of them.
 const OFFERED_UNDER_BOUNDS: f64 = 3.0;
+/// The weight of the vertices that a part prices under several bounds, as a multiple of its surplus.
+const SAMPLED: f64 = 32.0;
+/// Minimum vertices per part in a sample. Smaller graphs are priced whole.
+const LEAST_SAMPLE: f64 = 4096.0;
 /// Minimum number of offers of a part.
 const LEAST_OFFERS: u64 = 16;
 /// The largest share of the vertices of a part that it offers.
@@ -261,17 +271,34 @@ impl<'a, const D: usize> Relief<'a, D> {
         Self { graph, caps, tight: tight.collect() }
     }
 
-    /// The prices of the vertices in `range`. Ties are broken by a hash with the seed.
+    /// The share of the vertices of each part that are priced: none of a part within its caps, and all of
+    /// another one, or a sample.
+    pub fn shares(&self, assignment: &Assignment<D>, is_sampled: bool) -> Vec<f64> {
+        let least = LEAST_SAMPLE * self.caps.len() as f64 / self.graph.len().max(1) as f64;
+        let share = |(&load, &cap): (&Load<D>, &Load<D>)| {
+            if fits(load, cap) {
+                return 0.0;
+            }
+            let surplus = |i: usize| load[i].saturating_sub(cap[i]) as f64 / load[i].max(1) as f64;
+            let sample = (SAMPLED * (0..D).map(surplus).fold(0.0, f64::max)).max(least);
+            if is_sampled && D > 1 { sample.min(1.0) } else { 1.0 }
+        };
+        assignment.loads.iter().zip(self.caps).map(share).collect()
+    }
+
+    /// The prices of the vertices in `range`: of each part a sample of this share. Ties are broken by a hash
+    /// with the seed.
     pub fn prices(
         &self,
         assignment: &Assignment<D>,
         range: Range<u32>,
-        seed: u64,
+        (shares, seed): (&[f64], u64),
         known: Known,
         run: &Run,
     ) -> Result<(Ranks, Histogram<D>)> {
         let parts = Parts::new(self, assignment);
-        let over: Vec<bool> = (0..self.caps.len() as u32).map(|part| parts.is_over(part)).collect();
+        // Hashes below this are in the sample.
+        let below: Vec<u64> = shares.iter().map(|share| (share * 4_294_967_296.0) as u64).collect();
         let mut ranks: Buffer<u32> = Buffer::zeroed(range.len(), PRICES)?;
         let all: Mutex<Option<Bins<D>>> = Mutex::new(Some(Bins::default()));
         let scratch = || Ok((Connections::new(assignment)?, Bins::default()));
@@ -279,7 +306,8 @@ impl<'a, const D: usize> Relief<'a, D> {
         let price = |(connections, bins): &mut (Connections, Bins<D>), v: u32, rank: &mut u32| {
             let own = assignment.part(v);
             *rank = NONE;
-            if !over[own as usize] || !self.graph.may_move(v) {
+            let hash = splitmix64(seed ^ u64::from(v));
+            if hash >> 32 >= below[own as usize] || !self.graph.may_move(v) {
                 return;
             }
             let weight = self.graph.weight(v);
@@ -292,7 +320,7 @@ impl<'a, const D: usize> Relief<'a, D> {
                 let code = code(least);
                 let at = u64::from(own) << 16 | u64::from(code);
                 bins.entry(at).or_insert(Bin::EMPTY).add(Bin { load: weight, count: 1 });
-                *rank = u32::from(code) << 16 | splitmix64(seed ^ u64::from(v)) as u32 >> 16;
+                *rank = u32::from(code) << 16 | hash as u32 >> 16;
                 if bins.len() > BINS {
                     add_all(&mut locked(&all), bins);
                 }
