@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from fastpart.cli import main
-from fastpart.measures import reading
+from fastpart.measures import info, reading
 from in_process import one_worker
 from test_cli_help import COMMANDS, METHODS
 
@@ -131,6 +131,7 @@ def shell(folder):
         patch.setenv("COLUMNS", "100")
         patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
         patch.setattr(reading, "SECONDS", 0.01)
+        patch.setattr(info, "slowness", lambda: 1.0)
         try:
             yield
         finally:

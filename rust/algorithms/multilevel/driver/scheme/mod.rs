@@ -68,8 +68,8 @@ const CLUSTERS_IN_BISECTION: u64 = 6;
 const CLUSTERS_UNDER_BOUNDS: u64 = 60;
 /// Ratio of the mean square to the squared mean of the degrees from which on a graph is *skewed*.
 const SKEWED: f64 = 25.0;
-/// The largest such ratio of *even* degrees, as in meshes and grids. Boundaries of these are lines or surfaces,
-/// which depend most on where the first bisections lie.
+/// The largest such ratio of *even* degrees, as in meshes and grids. Boundaries of these are lines or
+/// surfaces, which depend most on where the first bisections lie.
 const EVEN: f64 = 1.15;
 /// A level that keeps a larger share of the vertices is the last before the attempts.
 const STALLED: f64 = 0.8;
