@@ -201,6 +201,59 @@ def test_networkx(caplog):
     assert fp.spring(nx.karate_club_graph(), k=2).num_vertices == 34
 
 
+def test_nodes_with_names_are_ids(tmp_path):
+    nx = pytest.importorskip("networkx")
+    names = [f"member {v}" for v in range(34)]
+    named = nx.relabel_nodes(nx.karate_club_graph(), dict(enumerate(names)))
+    graph = fp.open_graph(named)
+    p = fp.partition(graph, 2)
+    assert p.to_frame()["id"].to_list() == list(named)
+    # Labels are matched by the name, and a directory keeps the names.
+    clubs = {name: named.nodes[name]["club"] for name in named}
+    labels = pl.DataFrame({"id": list(clubs), "club": list(clubs.values())}).sample(
+        fraction=1, shuffle=True, seed=0
+    )
+    saved = p.save(tmp_path / "parts", labels=labels)
+    assert saved.to_frame()["id"].to_list() == list(named)
+    of_class = {
+        (label, club)
+        for part in saved.parts
+        for vertex, label in zip(part.vertices, part.labels, strict=False)  # the owned ones come first
+        for club in [clubs[list(named)[vertex]]]
+    }
+    assert len(of_class) == 2
+    # The next graph may list its nodes in another order.
+    later = nx.Graph([("newcomer", names[0]), *reversed(list(named.edges))])
+    kept = dict(fp.update(later, p).to_frame().rows())
+    before = dict(p.to_frame().rows())
+    assert sum(kept[name] == part for name, part in before.items()) > 30
+    with pytest.raises(fp.errors.ParameterError, match="another library"):
+        fp.store.restore(p, graph=graph)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "ids"),
+    [
+        ([10, 20, 35], [10, 20, 35]),
+        ([0, 1, 2], [0, 1, 2]),
+        (["a", 20, 35], [0, 1, 2]),
+        ([(1, 2), (2, 3), (3, 4)], [0, 1, 2]),
+        ([1 << 70, 1, 2], [0, 1, 2]),
+    ],
+)
+def test_nodes_that_no_column_holds_are_numbers(nodes, ids):
+    nx = pytest.importorskip("networkx")
+    assert fp.partition(nx.path_graph(nodes), 2).to_frame()["id"].to_list() == ids
+
+
+def test_names_of_igraph_are_ids():
+    igraph = pytest.importorskip("igraph")
+    graph = igraph.Graph.TupleList([("a", "b"), ("b", "c"), ("c", "d")])
+    assert fp.partition(graph, 2).to_frame()["id"].to_list() == graph.vs["name"]
+    graph.vs["name"] = ["a", "a", "b", "c"]
+    assert fp.partition(graph, 2).to_frame()["id"].to_list() == [0, 1, 2, 3]
+
+
 def test_graphs_without_edges():
     nx, igraph = pytest.importorskip("networkx"), pytest.importorskip("igraph")
     for n in (0, 3):

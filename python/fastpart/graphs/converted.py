@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from .. import _core
+from ..core.frames import before_polars_threads, pl
+from ..core.ids import IdTable
 from ..core.notes import log
 from ..core.options import RunOptions
 from ..core.parameters import shown
@@ -28,6 +30,7 @@ from .tables import Table
 from .weights import Weights
 
 _GRAPH = "graph"
+_IDS = "vertex.parquet"
 _ENDS = ("source", "target")
 
 _COMPARED_LATER = (EDGES, Weights.beside(Path(EDGES)).name)
@@ -36,6 +39,8 @@ _COMPARED_LATER = (EDGES, Weights.beside(Path(EDGES)).name)
 
 def open_converted(source: Path | Columns | Table | Files | str, given: Arguments, run: RunOptions) -> Graph:
     """Open a source that was recognised. Whatever holds no raw records is opened through its conversion."""
+    if isinstance(source, Columns) and source.ids is not None:
+        return _with_ids(open_records(source, given, run), source.ids, run)
     if isinstance(source, Path | Columns):
         return open_records(source, given, run)
     if isinstance(source, Table):
@@ -65,6 +70,16 @@ def open_converted(source: Path | Columns | Table | Files | str, given: Argument
     if _separate(given) is None:
         sources = [str(each) for each in named.files] if isinstance(named, Files) else named.url
         graph._origin = _Conversion(sources, path, given, key)
+    return graph
+
+
+def _with_ids(graph: Graph, ids: list[str] | list[int], run: RunOptions) -> Graph:
+    """Give the vertices ids, which lie in a temporary folder as long as the graph is in use."""
+    if len(ids) == graph.num_vertices:
+        before_polars_threads("ids of vertices")
+        stored = temporary(lambda folder: pl.DataFrame({"id": ids}).write_parquet(folder / _IDS), run)
+        graph._id_tables = (IdTable.of("vertex", 0, len(ids), stored.folder / _IDS),)
+        graph._folder = stored.keep
     return graph
 
 

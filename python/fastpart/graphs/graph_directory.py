@@ -188,6 +188,11 @@ class GraphDirectory:
             file = getattr(graph, "path", None)
             if folder is None and file is not None and (file.parent / MARKER).is_file():
                 folder = file.parent
+            if folder is None and getattr(graph, "_id_tables", None):
+                raise ParameterError(
+                    f"{parameter}: it was opened from an object of another library. to_frame() of the result has its "
+                    "ids"
+                )
             if folder is None:
                 raise ParameterError(
                     f"{parameter}: it was opened from numbers of vertices, and has no ids. Pass the folder that "

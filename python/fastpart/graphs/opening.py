@@ -52,7 +52,8 @@ def open_graph(
         graph of OGB, with or without its labels. Arrays of 32 or 64 bit integers are read in place, never copied as a
         whole. Do not write to them during a call. Smaller integers are copied. Strings are numbered, as those of a
         table. A Polars LazyFrame is streamed to a temporary file. Nodes of networkx that are not 0 to n-1 are numbered
-        in their order: vertex i is ``list(graph)[i]``.
+        in their order: vertex i is ``list(graph)[i]``. If all of them are text or all are integers, they are the ids of
+        the vertices, as those of a table are. So is the attribute ``name`` of igraph, if no name is there twice.
     columns : pair of str or int, optional
         The columns of text, Parquet or a frame that hold the ids of sources and targets: by their names, or by their
         numbers from 1. Default: those named source and target, src and dst, from and to, u and v, or head and tail,

@@ -118,6 +118,8 @@ class Columns:
     weights: Any = None
     matrix: bool = False
     """Whether the edges are the entries of a matrix."""
+    ids: list[str] | list[int] | None = None
+    """The ids of the vertices in the library, if they are names or other numbers than 0 to n-1."""
 
     @property
     def directedness(self) -> Directedness:
@@ -352,7 +354,8 @@ def _networkx(graph: Any, weights: str | None) -> Columns:
         )
     u, v = _pairs(iter(edges), graph.number_of_edges())
     values = None if weights is None else _attribute(graph, weights)
-    return Columns(u, v, graph.number_of_nodes(), graph.is_directed(), weights=values)
+    ids = None if nodes is None else _ids(nodes)
+    return Columns(u, v, graph.number_of_nodes(), graph.is_directed(), weights=values, ids=ids)
 
 
 def nodes_of(graph: Any) -> list[Any] | None:
@@ -365,7 +368,19 @@ def nodes_of(graph: Any) -> list[Any] | None:
 def _igraph(graph: Any, weights: str | None) -> Columns:
     u, v = _pairs((edge.tuple for edge in graph.es), graph.ecount())
     values = _weights("igraph", weights, graph.es.__getitem__)
-    return Columns(u, v, graph.vcount(), graph.is_directed(), weights=values)
+    ids = _ids(graph.vs["name"]) if "name" in graph.vs.attributes() else None
+    return Columns(u, v, graph.vcount(), graph.is_directed(), weights=values, ids=ids)
+
+
+def _ids(names: list[Any]) -> list[str] | list[int] | None:
+    """Return names as ids that a table can hold: all of them text, or all of them numbers. None for others."""
+    if len(set(names)) < len(names):
+        return None
+    if all(isinstance(name, str) for name in names):
+        return [str(name) for name in names]
+    if all(isinstance(name, int | np.integer) and abs(int(name)) < 1 << 63 for name in names):
+        return [int(name) for name in names]
+    return None
 
 
 def _rustworkx(graph: Any, weights: str | None) -> Columns:
