@@ -117,8 +117,7 @@ class Measured(LayoutEngine):
 
     def execute(self, fig: matplotlib.figure.Figure) -> None:
         """Move the axes so that they end, with their texts, near the edges of the figure."""
-        renderer = fig._get_renderer()  # type: ignore[attr-defined]
-        boxes = [box for axes in fig.axes if (box := axes.get_tightbbox(renderer)) is not None]
+        boxes = [box for axes in fig.axes if (box := axes.get_tightbbox()) is not None]
         around = Bbox.union(boxes).transformed(fig.transFigure.inverted())
         axes = Bbox.union([axes.get_position(original=True) for axes in fig.axes])
         pad = PAD / np.array(fig.get_size_inches())
