@@ -47,7 +47,7 @@ const PART: f64 = 3.5e6;
 const DOUBLING: f64 = 0.1;
 const FEW_PARTS: f64 = 4.0;
 /// The share of the time that each doubling of the vertices beyond `CACHED` adds.
-const GROWTH: f64 = 0.2;
+const GROWTH: f64 = 0.05;
 const CACHED: f64 = 262_144.0;
 /// Factors on the time where a few vertices have most of the edges, with levels in memory and in files.
 const SKEWED: f64 = 1.6;
