@@ -139,7 +139,7 @@ impl LocalSearch {
     fn new<'a, const D: usize>(gains: &impl MoveGains<'a, D>, near: Vec<u32>, run: &Run) -> Result<Self> {
         let (graph, n) = (gains.graph(), gains.graph().len());
         // An estimate: vertices of mean degree.
-        let entries = near.len() as u64 * graph.num_entries() / n.max(1) as u64;
+        let entries = (near.len() as u64).saturating_mul(graph.num_entries()) / n.max(1) as u64;
         let scratches = scratches(run, entries, || Connections::new(gains.assignment()))?;
         let keys = Buffer::zeroed(n, "queue of moves")?;
         let mut is_near = Bits::new(n as u64, "vertices near the boundary")?;
